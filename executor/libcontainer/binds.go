@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -36,13 +35,14 @@ func (s *server) network(path string) (*os.File, error) {
 // nodeNetwork is how the request names the namespace of the host.
 const nodeNetwork = "node"
 
-// mountOwn mounts the sandbox's own workspace, for it to be bound. drop undoes that, once the sandbox has its own mount.
-func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
+// mountOwn mounts the sandbox's own workspace, for it to be bound, and the host's directories with the ids of the user namespace. drop
+// undoes that, once the sandbox has its own mounts.
+func mountOwn(req *launch.CreateRequest, users *os.File) (drop func() error, err error) {
 	dropWorkspace, err := mountWorkspace(req.ID, req.Spec)
 	if err != nil {
 		return nil, err
 	}
-	dropBinds, err := bindAll(req)
+	dropBinds, err := bindAll(req, users)
 	if err != nil {
 		return nil, errors.Join(err, dropWorkspace())
 	}
@@ -55,7 +55,7 @@ func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
 
 // bindAll mounts the host's directories for the sandbox, with the sandbox's IDs, where only this process sees them,
 // and has the specification bind these mounts. release undoes it, once the sandbox has its own.
-func bindAll(req *launch.CreateRequest) (release func() error, err error) {
+func bindAll(req *launch.CreateRequest, users *os.File) (release func() error, err error) {
 	if len(req.Binds) == 0 {
 		return func() error { return nil }, nil
 	}
@@ -73,11 +73,6 @@ func bindAll(req *launch.CreateRequest) (release func() error, err error) {
 		}
 		return os.RemoveAll(dir)
 	}
-	users, err := userNamespace(req.Spec.Linux)
-	if err != nil {
-		return nil, errors.Join(err, release())
-	}
-	defer users.Close()
 	trees, err := cloneAll(req.Binds, users)
 	if err != nil {
 		return nil, errors.Join(err, release())
@@ -229,46 +224,4 @@ func cloneTree(source *os.File, readOnly bool, users *os.File) (int, error) {
 		return -1, errors.Join(err, unix.Close(tree))
 	}
 	return tree, nil
-}
-
-// userNamespace returns a user namespace with the ids of the specification. It is that of
-// a process which is stopped before its first instruction, and then gone.
-func userNamespace(linux *specs.Linux) (file *os.File, err error) {
-	// The thread that traces a process is the only one that may wait for it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	process, err := os.StartProcess("/proc/self/exe", []string{"yurt-launcher"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: idMappings(linux.UIDMappings), GidMappings: idMappings(linux.GIDMappings),
-		Ptrace: true, Pdeathsig: syscall.SIGKILL,
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("making a user namespace: %w", err)
-	}
-	file, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", process.Pid))
-	if err := errors.Join(process.Kill(), reapTraced(process.Pid)); err != nil {
-		return nil, fmt.Errorf("making a user namespace: %w", err)
-	}
-	return file, err
-}
-
-// reapTraced waits until the process is gone, past the stops of one that is traced.
-func reapTraced(pid int) error {
-	for {
-		var status syscall.WaitStatus
-		_, err := syscall.Wait4(pid, &status, 0, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil || status.Exited() || status.Signaled() {
-			return err
-		}
-	}
-}
-
-func idMappings(mappings []specs.LinuxIDMapping) []syscall.SysProcIDMap {
-	list := make([]syscall.SysProcIDMap, 0, len(mappings))
-	for _, m := range mappings {
-		list = append(list, syscall.SysProcIDMap{ContainerID: int(m.ContainerID), HostID: int(m.HostID), Size: int(m.Size)})
-	}
-	return list
 }

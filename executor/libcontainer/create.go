@@ -42,31 +42,17 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	if err != nil {
 		return launch.Reply{}, err
 	}
-	root, err := s.root(req)
+	ground, err := s.prepare(req)
 	if err != nil {
 		return launch.Reply{}, err
 	}
-	defer root.drop()
-	network, err := s.network(req.Network)
-	if err != nil {
-		return launch.Reply{}, err
-	}
-	defer network.Close()
-	if err := joinNetwork(req.Spec, network); err != nil {
-		return launch.Reply{}, err
-	}
-	drop, err := mountOwn(req)
-	if err != nil {
-		return launch.Reply{}, err
-	}
-	defer func() { err = errors.Join(err, drop()) }()
+	defer func() { err = errors.Join(err, ground.drop()) }()
 	deferMounts(req.Spec, req.Memory)
 	joins := req.Spec.Linux.CgroupsPath == "" // the launcher makes no cgroups then, see isolate
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: req.ID, Spec: req.Spec, RootlessCgroups: joins})
+	config, err := configure(req, joins, ground.users)
 	if err != nil {
-		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
+		return launch.Reply{}, err
 	}
-	s.trim(config, joins)
 	container, err := libcontainer.Create(engineDir, req.ID, config)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
@@ -98,6 +84,53 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	}}, nil
 }
 
+// ground is the mounts and namespaces that a new sandbox needs until it has its own.
+type ground struct {
+	users *os.File
+	drops []func() error
+}
+
+// drop closes and unmounts all, the last first.
+func (g *ground) drop() (err error) {
+	for _, drop := range slices.Backward(g.drops) {
+		err = errors.Join(err, drop())
+	}
+	return err
+}
+
+// prepare makes the ground of a sandbox, and names it in the specification.
+func (s *server) prepare(req *launch.CreateRequest) (_ *ground, err error) {
+	g := &ground{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.drop())
+		}
+	}()
+	root, err := s.root(req)
+	if err != nil {
+		return nil, err
+	}
+	g.drops = append(g.drops, func() error { root.drop(); return nil })
+	network, err := s.network(req.Network)
+	if err != nil {
+		return nil, err
+	}
+	g.drops = append(g.drops, network.Close)
+	if err := joinNetwork(req.Spec, network); err != nil {
+		return nil, err
+	}
+	if g.users, err = userNamespace(req.Spec.Linux); err != nil {
+		return nil, err
+	}
+	g.drops = append(g.drops, g.users.Close)
+	drop, err := mountOwn(req, g.users)
+	if err != nil {
+		return nil, err
+	}
+	g.drops = append(g.drops, drop)
+	return g, nil
+}
+
 // start starts the process of the sandbox in the cgroups, and returns its number when it
 // becomes yurt-init.
 func (s *server) start(container *libcontainer.Container, process *libcontainer.Process, births []*os.File, id string) (pid int, err error) {
@@ -127,9 +160,21 @@ func tidy(id string, made bool) {
 	remove()
 }
 
+// configure returns libcontainer's configuration of a sandbox in the user namespace.
+func configure(req *launch.CreateRequest, joins bool, users *os.File) (*configs.Config, error) {
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: req.ID, Spec: req.Spec, RootlessCgroups: joins})
+	if err != nil {
+		return nil, fmt.Errorf("configuring the sandbox: %w", err)
+	}
+	trim(config, joins)
+	// Only now, since libcontainer would start a process in the namespace to read the ids that it has been told.
+	config.Namespaces.Add(configs.NEWUSER, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), users.Fd()))
+	return config, nil
+}
+
 // trim removes work that is done already, so that libcontainer does not repeat it for each sandbox: the devices are in
 // the skeleton, and on cgroup v1 their rules are in force.
-func (s *server) trim(config *configs.Config, ruled bool) {
+func trim(config *configs.Config, ruled bool) {
 	config.Devices = nil
 	if ruled {
 		config.Cgroups.Resources.Devices = nil
@@ -146,23 +191,22 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 const warnings = "3"
 
 func initProcess(spec *specs.Process, p passed, homes []*os.File, stdin *os.File) (*libcontainer.Process, error) {
-	rlimits := make([]configs.Rlimit, 0, len(spec.Rlimits))
+	args := slices.Clone(spec.Args)
 	for _, r := range spec.Rlimits {
 		limit, err := rlimit(r)
 		if err != nil {
 			return nil, err
 		}
-		rlimits = append(rlimits, limit)
+		args = append(args, "-rlimit="+limit)
 	}
 	return &libcontainer.Process{
-		Args:       append(slices.Clone(spec.Args), fmt.Sprintf("-homes=%d", len(homes))),
+		Args:       append(args, fmt.Sprintf("-homes=%d", len(homes))),
 		Env:        spec.Env,
 		Cwd:        spec.Cwd,
 		Stdin:      stdin,
 		Stdout:     p.stderr,
 		Stderr:     p.stderr,
 		ExtraFiles: append([]*os.File{p.listen, p.filter}, homes...),
-		Rlimits:    rlimits,
 		// SELinux's label libcontainer takes from the specification, this it does not.
 		AppArmorProfile: spec.ApparmorProfile,
 

@@ -112,7 +112,7 @@ func initProcess(o Options) *specs.Process {
 	}
 }
 
-// A sandbox's share of stores that the kernel has only once, for the host's root and all sandboxes together.
+// A sandbox's share of stores that the kernel has only once, or once for each user.
 const (
 	maxSignals   = 4096 // pending, timers included
 	maxTerminals = 64

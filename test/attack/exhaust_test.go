@@ -350,7 +350,7 @@ for _ in range(40):
 		},
 		{
 			name:  "inotify of the whole host",
-			fails: "the host's root and all sandboxes draw on one store, of which each sandbox's user namespace may take a part",
+			fails: "instances are charged to the host id that owns the user namespace, which may have a part of what a user may have",
 			layer: byRlimits,
 			program: `
 made = 0

@@ -26,6 +26,7 @@ type options struct {
 	nhomes int
 	own    setting
 	mounts mounts
+	limits []limit  // of this process and all others
 	write  []string // directories that user code may write to
 	device []string // devices that it may use, beside those that every sandbox has
 }
@@ -45,11 +46,15 @@ func parseOptions(args []string) (options, error) {
 		o.device = append(o.device, path)
 		return nil
 	})
-	flags.Func("limit", "RESOURCE=VALUE of setrlimit(2) for user code; may be repeated", func(text string) error {
-		l, err := parseLimit(text)
-		o.own.limits = append(o.own.limits, l)
-		return err
-	})
+	limits := func(list *[]limit) func(text string) error {
+		return func(text string) error {
+			l, err := parseLimit(text)
+			*list = append(*list, l)
+			return err
+		}
+	}
+	flags.Func("rlimit", "RESOURCE=VALUE of setrlimit(2) for all processes; may be repeated", limits(&o.limits))
+	flags.Func("limit", "RESOURCE=VALUE of setrlimit(2) for user code; may be repeated", limits(&o.own.limits))
 	flags.Func("own", "PATH=OPTIONS of a file system in memory that each process gets for itself; may be repeated", func(text string) error {
 		path, options, _ := strings.Cut(text, "=")
 		o.own.ownFiles = append(o.own.ownFiles, ownFiles{path, options})
@@ -74,6 +79,9 @@ const memoryGoal = 80 << 20
 func Run(ctx context.Context, args []string) error {
 	o, err := parseOptions(args)
 	if err != nil {
+		return err
+	}
+	if err := setLimits(o.limits); err != nil {
 		return err
 	}
 	debug.SetMemoryLimit(memoryGoal)

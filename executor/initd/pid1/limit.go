@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limit is one of setrlimit(2) that user code gets and init has not.
+// limit is one of setrlimit(2), of all processes or of user code alone.
 type limit struct {
 	resource int
 	value    unix.Rlimit
@@ -26,6 +26,16 @@ func parseLimit(text string) (limit, error) {
 		return limit{}, fmt.Errorf("reading the limit %q: %w", text, err)
 	}
 	return limit{resource, unix.Rlimit{Cur: value, Max: value}}, nil
+}
+
+// setLimits sets limits of this process, which all others inherit. They can only be lowered.
+func setLimits(list []limit) error {
+	for _, l := range list {
+		if err := unix.Setrlimit(l.resource, &l.value); err != nil {
+			return fmt.Errorf("setting limit %d to %d: %w", l.resource, l.value.Max, err)
+		}
+	}
+	return nil
 }
 
 // timerSlack is how late the timers of a process may be unless it asks for something
