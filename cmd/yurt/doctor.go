@@ -9,7 +9,7 @@ import (
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
-	all := false
+	all, processes := false, false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "List the isolation mechanisms that this host has and lacks",
@@ -17,15 +17,35 @@ func newDoctorCommand(a *app) *cobra.Command {
 sandboxes here. Below the table stands the consequence of each mechanism that is missing or
 degraded.
 
+With --processes it lists the programs of Yurt's that run here instead, those in sandboxes included: the user
+of each, its capabilities, and whether a list of system calls holds for it (seccomp) and it can get no new
+privileges. The kernel does not tell whether landlock holds for a process.
+
 The exit code is 5 where a mechanism is missing that every sandbox needs.`,
 		GroupID: groupHost,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if processes {
+				return a.printProcesses()
+			}
 			return a.printFindings(doctor.Examine(cmd.Context()), all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also print the consequence that the absence of each mechanism in force would have")
+	cmd.Flags().BoolVar(&processes, "processes", false, "list the running programs of Yurt's with the power that each has over this host")
 	return cmd
+}
+
+func (a *app) printProcesses() error {
+	list, err := doctor.Processes()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	a.printTable(doctor.Table(list))
+	return nil
 }
 
 // printFindings shows the findings, and below the table the consequence of each missing one, or of

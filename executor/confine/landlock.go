@@ -10,8 +10,7 @@ import (
 
 // Rights of landlock to files, by the version of the kernel's interface that knows them.
 const (
-	rightsOf1 = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // and all before
-	rightsOf2 = rightsOf1 | unix.LANDLOCK_ACCESS_FS_REFER
+	rightsOf2 = unix.LANDLOCK_ACCESS_FS_REFER<<1 - 1 // and all before
 	rightsOf3 = rightsOf2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rightsOf5 = rightsOf3 | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
@@ -34,14 +33,12 @@ func landlockVersion() (int, error) {
 
 // handled returns the actions that landlock of that version forbids unless a rule allows them.
 func handled(version int) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf1}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf2}
 	switch {
 	case version >= 5:
 		attr.Handled_access_fs = rightsOf5
 	case version >= 3:
 		attr.Handled_access_fs = rightsOf3
-	case version == 2:
-		attr.Handled_access_fs = rightsOf2
 	}
 	if version >= 4 {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -59,10 +56,10 @@ type beneath struct {
 }
 
 // restrictFiles lets the calling thread read and execute what it sees, and write to its directory and to harmless devices. It
-// does nothing on a kernel without landlock, where the view of the file system is the one layer.
+// does nothing on a kernel without landlock or with its first version, where the view of the file system is the one layer.
 func restrictFiles() error {
 	version, err := landlockVersion()
-	if err != nil || version == 0 {
+	if err != nil || version < 2 { // by its first version files could not be moved between directories
 		return err
 	}
 	attr := handled(version)

@@ -116,6 +116,13 @@ func allocate(count string) (string, error) {
 
 // fill writes files into a directory until it cannot, and says how many bytes it wrote.
 func fill(dir string) (string, error) {
+	var files []*os.File
+	defer func() {
+		for _, file := range files {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}()
 	total := 0
 	block := make([]byte, 1<<20)
 	for i := range 64 {
@@ -123,8 +130,7 @@ func fill(dir string) (string, error) {
 		if err != nil {
 			break
 		}
-		defer os.Remove(file.Name())
-		defer file.Close()
+		files = append(files, file)
 		n, err := file.Write(block)
 		if total += n; err != nil {
 			break
