@@ -3,12 +3,15 @@ package executor
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/yurtrun/yurt/executor/images"
 )
 
 // Binaries are the programs and plugins that an executor needs beside itself.
 type Binaries struct {
 	Init      string
 	Launcher  string
+	Unpacker  string
 	PluginDir string
 }
 
@@ -23,6 +26,7 @@ func FindBinaries(exe string) (Binaries, error) {
 	return Binaries{
 		Init:      filepath.Join(dir, "yurt-init"),
 		Launcher:  filepath.Join(dir, "yurt-launcher"),
+		Unpacker:  filepath.Join(dir, images.UnpackProgram),
 		PluginDir: filepath.Join(dir, "plugins"),
 	}, nil
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Version      string // of the program, for those that find its directories later
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
+	UnpackerPath string // the binary yurt-unpack, which is needed for images alone
 	PluginDir    string // language runtimes
 	// RuntimeChecksums are the SHA-256 that the binaries of runtimes must have, by
 	// name; nil means any.

@@ -72,13 +72,13 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers, images, err := openStores(config)
+	programs, err := openPrograms()
 	if err != nil {
 		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
-	programs, err := openPrograms()
+	layers, images, err := openStores(config, programs)
 	if err != nil {
-		return nil, errors.Join(err, rundir.Remove(runDir), layers.Close(), images.Close(), lock.Close())
+		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
 	room := newRoom(config.StateDir, config.Transient)
 	e := &Executor{
@@ -154,14 +154,17 @@ func (c Config) ofNode(runDir string) node.Config {
 }
 
 // openStores opens the stores that sandboxes share: layers of packages, and images.
-func openStores(config Config) (*layers.Store, *images.Store, error) {
+func openStores(config Config, programs *confine.Starter) (*layers.Store, *images.Store, error) {
 	packages, err := config.Packages.OpenStore()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := config.Images
 	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
-	c.Logger = config.Logger
+	c.Logger, c.Unpacker = config.Logger, config.UnpackerPath
+	if programs != nil {
+		c.Programs = programs
+	}
 	images, err := images.Open(c)
 	return packages, images, err
 }
@@ -195,10 +198,11 @@ func (e *Executor) Start(ctx context.Context) error {
 func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
+	err := e.images.Close()
 	if e.programs != nil {
 		e.programs.Close()
 	}
-	return errors.Join(e.broker.Close(), rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
+	return errors.Join(err, e.broker.Close(), rundir.Remove(e.runDir), e.layers.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
 }
 
 // Runtimes lists the language runtimes that are installed and work.

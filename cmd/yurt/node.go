@@ -100,7 +100,7 @@ func newExecutor(stateDir string, logger *slog.Logger, change func(*executor.Con
 	}
 	config := executor.Config{
 		StateDir: stateDir, Node: localNode, Version: version, Logger: logger,
-		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
+		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
 	}
 	change(&config)
 	return executor.New(config)

@@ -105,16 +105,32 @@ func (s *Starter) remove(group *cgroup.Program) error {
 // been waited for, which says whether it ended for want of memory, and closes dir. An error of the program itself is that of cmd.Start; that
 // of a host which cannot confine it is a [yurt.Error].
 func (s *Starter) Start(cmd *exec.Cmd, binary *os.File) (dir *os.File, release func() error, err error) {
+	b := &birth{cmd: cmd, binary: binary, fileBytes: dirBytes}
+	release, err = s.start(b)
+	return b.dir, release, err
+}
+
+// StartIn is [Starter.Start] with a directory of the caller's as the one that the program may write to. The directory is the program's user's
+// from then on, and the size of a file in it is bounded.
+func (s *Starter) StartIn(cmd *exec.Cmd, binary, dir *os.File, fileBytes int64) (release func() error, err error) {
+	b := &birth{cmd: cmd, binary: binary, given: dir, fileBytes: uint64(fileBytes)}
+	if release, err = s.start(b); err != nil {
+		return nil, err
+	}
+	return release, b.dir.Close()
+}
+
+func (s *Starter) start(b *birth) (release func() error, err error) {
 	id, err := s.ids.Take()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	group, err := s.newGroup(filepath.Base(cmd.Args[0]))
+	group, err := s.newGroup(filepath.Base(b.cmd.Args[0]))
 	if err != nil {
 		s.ids.Free(id)
-		return nil, nil, unconfined(err)
+		return nil, unconfined(err)
 	}
-	b := &birth{cmd: cmd, binary: binary, id: id, filter: s.filter, group: group, born: make(chan error, 1), over: make(chan struct{})}
+	b.id, b.filter, b.group, b.born, b.over = id, s.filter, group, make(chan error, 1), make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -127,15 +143,19 @@ func (s *Starter) Start(cmd *exec.Cmd, binary *os.File) (dir *os.File, release f
 		return errors.Join(memoryEnded(group), s.remove(group))
 	}
 	if err := <-b.born; err != nil {
-		return nil, nil, errors.Join(err, release())
+		b.dir = nil
+		return nil, errors.Join(err, release())
 	}
-	return b.dir, release, nil
+	return release, nil
 }
 
 // birth is the start of one program, on a thread that ends with it: the kernel ends the program with that thread.
 type birth struct {
-	cmd    *exec.Cmd
-	binary *os.File
+	cmd       *exec.Cmd
+	binary    *os.File
+	given     *os.File // the directory to write to; nil for one in memory
+	fileBytes uint64   // the bound of a file
+
 	id     uint32
 	filter []unix.SockFilter
 	group  *cgroup.Program
@@ -181,11 +201,21 @@ func (b *birth) prepare(name string) error {
 	if err := b.group.Enter(); err != nil {
 		return err
 	}
-	tree, err := openTree(b.binary)
-	if err != nil {
+	v := view{name: name, id: b.id, dir: -1}
+	var err error
+	if v.binary, err = openTree(b.binary); err != nil {
 		return err
 	}
-	defer unix.Close(tree)
+	defer unix.Close(v.binary)
+	if b.given != nil {
+		if v.dir, err = openTree(b.given); err != nil {
+			return err
+		}
+		defer unix.Close(v.dir)
+		if err := b.given.Chown(int(b.id), int(b.id)); err != nil {
+			return fmt.Errorf("giving a program its directory: %w", err)
+		}
+	}
 	if err := unix.Unshare(namespaces | unix.CLONE_FS); err != nil {
 		return fmt.Errorf("making namespaces for a program: %w", err)
 	}
@@ -193,7 +223,7 @@ func (b *birth) prepare(name string) error {
 	if err := unix.Sethostname([]byte("yurt")); err != nil {
 		return fmt.Errorf("naming the host of a program: %w", err)
 	}
-	if err := enterView(tree, name, b.id); err != nil {
+	if err := v.enter(); err != nil {
 		return err
 	}
 	fd, err := unix.Open(Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -225,7 +255,7 @@ func (b *birth) admit(pid int) error {
 	}
 	checked := make(chan error)
 	go func() { // on another thread, which sees the host's files
-		checked <- errors.Join(b.group.Add(pid), limit(pid, b.id), checkPowerless(pid, b.id))
+		checked <- errors.Join(b.group.Add(pid), limit(pid, b.id, b.fileBytes), checkPowerless(pid, b.id))
 	}()
 	if err := <-checked; err != nil {
 		return err

@@ -49,15 +49,15 @@ func giveUpPower(filter []unix.SockFilter) error {
 
 // limits returns the limits of a program beside those of its cgroup. At 1 byte the kernel makes no core dump and starts no program
 // of the host's to take one.
-func limits() map[int]uint64 {
+func limits(fileBytes uint64) map[int]uint64 {
 	return map[int]uint64{
-		unix.RLIMIT_CORE: 1, unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_FSIZE: dirBytes, unix.RLIMIT_MEMLOCK: 64 << 10,
+		unix.RLIMIT_CORE: 1, unix.RLIMIT_NOFILE: 1024, unix.RLIMIT_FSIZE: fileBytes, unix.RLIMIT_MEMLOCK: 64 << 10,
 		unix.RLIMIT_MSGQUEUE: 0, unix.RLIMIT_SIGPENDING: 1024, unix.RLIMIT_RTPRIO: 0, unix.RLIMIT_NICE: 0,
 	}
 }
 
 // limit sets the limits of the process, as its own user: root of a container may lack the capability to do so.
-func limit(pid int, id uint32) (err error) {
+func limit(pid int, id uint32, fileBytes uint64) (err error) {
 	lockedthread.Run(func() {
 		for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
 			if _, _, errno := unix.RawSyscall(call, uintptr(id), uintptr(id), uintptr(id)); errno != 0 {
@@ -65,13 +65,13 @@ func limit(pid int, id uint32) (err error) {
 				return
 			}
 		}
-		err = limitAsUser(pid)
+		err = limitAsUser(pid, fileBytes)
 	})
 	return err
 }
 
-func limitAsUser(pid int) error {
-	for resource, value := range limits() {
+func limitAsUser(pid int, fileBytes uint64) error {
+	for resource, value := range limits(fileBytes) {
 		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
 			return fmt.Errorf("setting limit %d of a program: %w", resource, err)
 		}

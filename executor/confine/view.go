@@ -49,9 +49,16 @@ func openTree(file *os.File) (int, error) {
 	return tree, nil
 }
 
-// enterView gives the calling thread, which has namespaces of its own, a new root with the view of a program: binary, of
-// openTree, is the file that it finds below programDir under the name, and the user with the id owns its directory.
-func enterView(binary int, name string, id uint32) error {
+// view is the file system that a program sees.
+type view struct {
+	binary int    // of openTree, which the program finds below programDir
+	name   string // of the binary
+	dir    int    // of openTree, the directory that the program may write to; -1 for one in memory
+	id     uint32 // the user who owns that one
+}
+
+// enter gives the view to the calling thread, which has namespaces of its own, as its root.
+func (v view) enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("parting the mounts of a program from the host's: %w", err)
 	}
@@ -68,11 +75,10 @@ func enterView(binary int, name string, id uint32) error {
 			return fmt.Errorf("giving a program /dev/%s: %w", device, err)
 		}
 	}
-	if err := showBinary(binary, filepath.Join(stage, programDir, name)); err != nil {
+	if err := v.showBinary(filepath.Join(stage, programDir, v.name)); err != nil {
 		return fmt.Errorf("showing a program its binary: %w", err)
 	}
-	options := fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", id, id, dirBytes, dirInodes)
-	if err := mountNew(Dir, "tmpfs", plainMount|unix.MS_NOEXEC, options); err != nil {
+	if err := v.mountDir(); err != nil {
 		return err
 	}
 	// The names of these options are newer than the form of /proc that takes them for one mount alone: an older kernel refuses
@@ -82,6 +88,25 @@ func enterView(binary int, name string, id uint32) error {
 		return err
 	}
 	return turnRoot()
+}
+
+// mountDir mounts the directory that the program may write to.
+func (v view) mountDir() error {
+	if v.dir < 0 {
+		options := fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", v.id, v.id, dirBytes, dirInodes)
+		return mountNew(Dir, "tmpfs", plainMount|unix.MS_NOEXEC, options)
+	}
+	at := stage + Dir
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(v.dir, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("showing a program its directory: %w", err)
+	}
+	if err := unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|plainMount|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("showing a program its directory: %w", err)
+	}
+	return nil
 }
 
 func mountNew(path, kind string, flags uintptr, options string) error {
@@ -122,11 +147,11 @@ func show(path string) error {
 	}
 }
 
-func showBinary(tree int, at string) error {
+func (v view) showBinary(at string) error {
 	if err := makeFile(at); err != nil {
 		return err
 	}
-	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := unix.MoveMount(v.binary, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return err
 	}
 	return unix.Mount("", at, "", bindFlags|unix.MS_NODEV, "")

@@ -54,7 +54,7 @@ func Processes() ([]Process, error) {
 }
 
 func isOurs(program string) bool {
-	return slices.Contains([]string{"yurt", "yurt-init", "yurt-launcher", "nomad-driver-yurt"}, program) || strings.HasPrefix(program, "yurt-runtime-")
+	return slices.Contains([]string{"yurt", "yurt-init", "yurt-launcher", "yurt-unpack", "nomad-driver-yurt"}, program) || strings.HasPrefix(program, "yurt-runtime-")
 }
 
 func processAt(dir string) (Process, error) {

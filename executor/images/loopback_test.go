@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/test/ociimage"
 )
 
@@ -138,11 +139,21 @@ func open(t *testing.T, config Config) *Store {
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
 	}
+	programs, err := confine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Programs = programs
+	if config.Unpacker == "" {
+		if config.Unpacker, err = os.Executable(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { s.Close(); programs.Close() })
 	return s
 }
 

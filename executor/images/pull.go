@@ -134,22 +134,15 @@ func (s *Store) fill(ctx context.Context, p *pull, r reference, f found, dir str
 		return layers.Made{}, explain(r, err)
 	}
 	p.say("Unpacking image %s", r.text)
-	t, err := openTree(filepath.Join(dir, "tree"))
+	order := unpackOrder{Bytes: min(s.limits.bytes, max(s.limits.free, s.limits.ratio*f.bytes)), Entries: s.limits.entries}
+	for _, layer := range f.manifest.Layers {
+		order.Layers = append(order.Layers, layer.Size)
+	}
+	made, err := s.unpack(ctx, r, blobs, filepath.Join(dir, "tree"), order)
 	if err != nil {
 		return layers.Made{}, err
 	}
-	defer t.close()
-	left := room{bytes: min(s.limits.bytes, max(s.limits.free, s.limits.ratio*f.bytes)), entries: s.limits.entries}
-	for i := range f.manifest.Layers {
-		if err := applyFile(ctx, t, filepath.Join(blobs, strconv.Itoa(i)), &left); err != nil {
-			return layers.Made{}, refuseLayer(ctx, r, i, err)
-		}
-	}
-	if err := t.settle(); err != nil {
-		return layers.Made{}, refuse(r, err)
-	}
-	made := layers.Made{Bytes: left.made, Entries: s.limits.entries - left.entries}
-	info, err := t.describe(r, f, made)
+	info, err := describe(r, f, made)
 	if err != nil {
 		return layers.Made{}, refuse(r, err)
 	}
@@ -169,20 +162,8 @@ func refuseLayer(ctx context.Context, r reference, i int, err error) error {
 	return yurt.FieldErrorf(yurt.CodeOf(err), field, "image %s: layer %d: %w", r.text, i+1, err)
 }
 
-func applyFile(ctx context.Context, t tree, path string, left *room) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := t.apply(ctx, file, left); err != nil {
-		return err
-	}
-	return os.Remove(path) // no more room than is needed
-}
-
 // describe returns the facts about an unpacked image.
-func (t tree) describe(r reference, f found, made layers.Made) (yurt.ImageInfo, error) {
+func describe(r reference, f found, made layers.Made) (yurt.ImageInfo, error) {
 	c := f.config.Config
 	info := yurt.ImageInfo{
 		Reference: r.pinned(f.digest.String()), Digest: f.digest.String(), Bytes: yurt.Size(made.Bytes), Entries: made.Entries,

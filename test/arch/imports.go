@@ -50,6 +50,7 @@ func Directions() []Direction {
 		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "internal/grpccode", "internal/linux/flock", "internal/linux/lockedthread"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/...", "internal/linux/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
+		{"cmd/yurt-unpack", []string{"executor/confine", "executor/images"}, "the unpacker has no power, and no use for the parts that do"},
 		{"cmd/yurt-launcher", []string{"executor/libcontainer"}, "the launcher is re-executed on every create, and its size is paid each time"},
 		{"cmd/yurt-runtime-c/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-cpp/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},

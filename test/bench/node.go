@@ -27,7 +27,7 @@ func (p *place) node() (*executor.Executor, error) {
 	}
 	e, err := executor.New(executor.Config{
 		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500, All: budget.Bounds{Overcommit: budget.MaxOvercommit},
-		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
+		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
 	})
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ type Binaries struct {
 	Dir        string
 	Init       string
 	Launcher   string
+	Unpacker   string
 	PluginDir  string
 	ExampleDir string // of language runtimes that do not ship
 	Yurt       string
@@ -92,7 +93,7 @@ func Build(t testing.TB) Binaries {
 
 func binariesIn(dir string) Binaries {
 	return Binaries{
-		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"),
+		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"), Unpacker: filepath.Join(dir, "yurt-unpack"),
 		PluginDir: filepath.Join(dir, "plugins"), ExampleDir: filepath.Join(dir, "examples"), Yurt: filepath.Join(dir, "yurt"),
 	}
 }
@@ -113,6 +114,7 @@ func buildOnce(root string, b Binaries) error {
 	}{
 		{b.Init, "./cmd/yurt-init", "0", ""},
 		{b.Launcher, "./cmd/yurt-launcher", "1", " -linkmode external -extldflags '-static -Wl,-z,max-page-size=0x200000'"},
+		{b.Unpacker, "./cmd/yurt-unpack", "0", ""},
 		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0", ""},
 		{b.ExampleDir + "/", "./plugins/examples/...", "0", ""},
 	}
@@ -169,7 +171,7 @@ func Logger(t testing.TB) *slog.Logger {
 func Config(t testing.TB, b Binaries) executor.Config {
 	t.Helper()
 	return executor.Config{
-		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher,
+		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher, UnpackerPath: b.Unpacker,
 		PluginDir: b.PluginDir, Logger: Logger(t),
 		RuntimeStart: Moment(t, host.DefaultStartTimeout), RuntimeCall: Moment(t, host.DefaultCallTimeout),
 		All: budget.Bounds{Overcommit: budget.MaxOvercommit}, // crowds of sandboxes that use little

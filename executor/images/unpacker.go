@@ -1,0 +1,190 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/internal/linux/power"
+)
+
+// Starter starts a program without power over this host, with one directory.
+type Starter interface {
+	// StartIn starts cmd with the open file binary as its program. It may write to dir alone, which is its own user's from then on, and
+	// whose files are bounded. The caller waits for cmd, and then calls release, which says whether it ended for want of memory.
+	StartIn(cmd *exec.Cmd, binary, dir *os.File, fileBytes int64) (release func() error, err error)
+}
+
+// UnpackProgram is the name of the program that calls [Unpack].
+const UnpackProgram = "yurt-unpack"
+
+// maxAnswer and maxWords bound the output of the unpacker.
+const (
+	maxAnswer = 64 << 10
+	maxWords  = 4 << 10
+)
+
+// unpack puts the layers, which are files named by their number in blobs, on top of each other in an empty directory, and removes them.
+func (s *Store) unpack(ctx context.Context, r reference, blobs, dir string, order unpackOrder) (layers.Made, error) {
+	source := &blobReader{dir: blobs, count: len(order.Layers)}
+	defer source.close()
+	if s.config.Programs == nil {
+		if power.Held() {
+			return layers.Made{}, yurt.FieldErrorf(yurt.CodeUnavailable, field, "image %s is not unpacked: this node has power over its host, and no way to unpack without it", r.text)
+		}
+		answer := order.carryOut(ctx, source, dir)
+		return answer.made(ctx, r, len(order.Layers))
+	}
+	answer, err := s.unpackConfined(ctx, source, dir, order)
+	if err != nil {
+		return layers.Made{}, explain(r, err)
+	}
+	if made, err := answer.made(ctx, r, len(order.Layers)); err != nil {
+		return made, err
+	}
+	made, err := takeBack(dir)
+	if err != nil {
+		return made, refuse(r, err)
+	}
+	return made, nil
+}
+
+// unpackConfined has the unpacker do it, in a process of its own, and returns its answer, which is worth no more than the process.
+func (s *Store) unpackConfined(ctx context.Context, source io.Reader, dir string, order unpackOrder) (unpackAnswer, error) {
+	head, err := json.Marshal(order)
+	if err != nil {
+		return unpackAnswer{}, err
+	}
+	binary, err := os.Open(s.config.Unpacker)
+	if err != nil {
+		return unpackAnswer{}, fmt.Errorf("starting the unpacker: %w", err)
+	}
+	defer binary.Close()
+	tree, err := os.Open(dir)
+	if err != nil {
+		return unpackAnswer{}, err
+	}
+	defer tree.Close()
+	out, words := &limitedBuffer{most: maxAnswer}, &limitedBuffer{most: maxWords}
+	cmd := &exec.Cmd{
+		Args: []string{UnpackProgram}, Env: []string{"GOMEMLIMIT=192MiB"}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		Stdin: io.MultiReader(bytes.NewReader(append(head, '\n')), source), Stdout: out, Stderr: words,
+	}
+	release, err := s.config.Programs.StartIn(cmd, binary, tree, order.Bytes)
+	if err != nil {
+		return unpackAnswer{}, err
+	}
+	unhook := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it may have ended
+	defer unhook()
+	err = cmd.Wait()
+	if released := release(); released != nil || err != nil {
+		return unpackAnswer{}, errors.Join(ctx.Err(), fmt.Errorf("the unpacker failed: %w; its last words: %.200q", errors.Join(err, released), printable(words.String())))
+	}
+	var answer unpackAnswer
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+		return unpackAnswer{}, fmt.Errorf("reading the unpacker's answer: %w", err)
+	}
+	return answer, nil
+}
+
+// limitedBuffer keeps the first bytes that are written to it, and takes all.
+type limitedBuffer struct {
+	bytes.Buffer
+
+	most int
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
+	return len(p), nil
+}
+
+// blobReader reads the layers one after the other, and removes each when it has been read: no more room is taken than is needed.
+type blobReader struct {
+	dir         string
+	next, count int
+	open        *os.File
+}
+
+func (b *blobReader) Read(p []byte) (int, error) {
+	for {
+		if b.open == nil {
+			if b.next == b.count {
+				return 0, io.EOF
+			}
+			file, err := os.Open(filepath.Join(b.dir, strconv.Itoa(b.next)))
+			if err != nil {
+				return 0, err
+			}
+			b.open = file
+			b.next++
+		}
+		n, err := b.open.Read(p)
+		if n > 0 || !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		name := b.open.Name()
+		b.close()
+		if err := os.Remove(name); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (b *blobReader) close() {
+	if b.open != nil {
+		b.open.Close()
+		b.open = nil
+	}
+}
+
+// takeBack gives an unpacked tree, which no process writes to any more, to root, and counts what is in it. It refuses all that no unpacker makes:
+// one that was taken over may have made more.
+func takeBack(dir string) (layers.Made, error) {
+	var made layers.Made
+	seen := make(map[uint64]bool) // files with several names
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if kind := info.Mode() &^ fs.ModePerm; !ok || kind != 0 && kind != fs.ModeDir && kind != fs.ModeSymlink {
+			return yurt.Errorf(yurt.CodeArchiveInvalid, "it has an entry of mode %s, which the unpacker does not make", info.Mode())
+		}
+		made.Entries++
+		if info.Mode().IsRegular() && !seen[stat.Ino] {
+			made.Bytes += info.Size()
+			if stat.Nlink > 1 {
+				seen[stat.Ino] = true
+			}
+		}
+		return os.Lchown(path, 0, 0)
+	})
+	return made, err
+}
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+}
