@@ -154,7 +154,7 @@ func Table(list []Process) (head []string, rows [][]string) {
 	counts := make(map[string]int)
 	var kinds []string
 	for _, p := range list {
-		row := []string{p.Program, "", strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.UID), 10), brief(p.Capabilities), p.calls(), strings.Join(p.Namespaces, " ")}
+		row := []string{p.Program, "", strconv.Itoa(p.PID), strconv.FormatUint(uint64(p.UID), 10), brief(p.Capabilities), callsOf(p), strings.Join(p.Namespaces, " ")}
 		kind := strings.Join(append([]string{row[0]}, row[4:]...), "|")
 		if counts[kind]++; counts[kind] == 1 {
 			rows, kinds = append(rows, row), append(kinds, kind)
@@ -179,8 +179,8 @@ func brief(capabilities []string) string {
 	}
 }
 
-// calls says whether the process may make all system calls.
-func (p Process) calls() string {
+// callsOf says whether the process may make all system calls.
+func callsOf(p Process) string {
 	text := "no list"
 	if p.Filters > 0 {
 		text = "list"
