@@ -1,0 +1,27 @@
+//go:build long
+
+package hostile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/testutil"
+)
+
+// goal is how many times its p50 alone a work may take beside ten hostile sandboxes whose quotas of CPU sum to one core.
+const goal = 1.5
+
+// TestCrowdsOfEveryKind puts hostile sandboxes of every kind, ten at once, beside one that works, and holds the work and the API to the
+// goal. It needs a machine that does nothing else, and takes less than two minutes.
+func TestCrowdsOfEveryKind(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-hostile", "test"))
+	works := bystander(t, client)
+	for some := range slices.Chunk(kinds(), crowdSize) {
+		t.Run(fmt.Sprintf("%s to %s", some[0].name, some[len(some)-1].name), func(t *testing.T) {
+			beside(t, client, works, some, 3, 8, bounds{api: goal, inside: goal})
+		})
+	}
+}
