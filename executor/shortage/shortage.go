@@ -145,10 +145,10 @@ func (g *Guard) Follow(ctx context.Context, group Group, ended func(leaf string,
 	}
 }
 
-// ifOver returns an error unless ctx is done: the sandbox ends then.
+// ifOver returns an error unless ctx is done.
 func ifOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the sandbox ends
 	}
 	return fmt.Errorf("watching the memory of a sandbox: %w", err)
 }
