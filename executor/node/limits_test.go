@@ -29,10 +29,11 @@ func TestMemoryLimit(t *testing.T) {
 // starving is a program whose children run out of memory one after the other. It writes a byte for each to the workspace.
 const starving = `
 import mmap, os
+piece = b'x' * (1 << 20)
 for n in range(1000):
     if os.fork() == 0:
         m = mmap.mmap(-1, 1 << 30)
-        for at in range(0, 1 << 30, 4096): m[at] = 1
+        while True: m.write(piece)
     os.wait()
     with open('/workspace/ends', 'a') as f: f.write('x')
 `
