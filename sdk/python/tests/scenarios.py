@@ -157,19 +157,21 @@ class Scenario:
     def invoke(self, box: Sandbox, **arguments: Any) -> Json:
         return result_json(box.invoke(**arguments))
 
-    def stream_code(self, box: Sandbox, cancel_at: str = "", **arguments: Any) -> Json:
+    def stream_code(self, box: Sandbox, cancel_at: str = "", pause_seconds: float = 0, **arguments: Any) -> Json:
         began, events = time.monotonic(), []
         execution = box.stream_code(**arguments)
         for event in execution:
             events.append(event)
+            time.sleep(pause_seconds)
+            pause_seconds = 0
             if event.type == cancel_at:
                 execution.cancel()
                 cancel_at = ""
         counted = [event.seq for event in events] == [*range(1, len(events) + 1)]
         stdout = "".join(event.text for event in events if event.type == "stdout")
         return {
-            **result_json(execution.result()), "stdout": stdout, "events": len(events), "seq": "1..n" if counted else [e.seq for e in events],
-            "first": events[0].type, "last": events[-1].type, "seconds": time.monotonic() - began,
+            **result_json(execution.result()), "stdout": stdout, "stdout_bytes": len(stdout), "events": len(events),
+            "seq": "1..n" if counted else [e.seq for e in events], "first": events[0].type, "last": events[-1].type, "seconds": time.monotonic() - began,
         }
 
     def abandon(self, box: Sandbox, command: str, after_seconds: float) -> None:
@@ -202,7 +204,8 @@ class Scenario:
         return {"text": box.files.read(path)}
 
     def list_files(self, box: Sandbox, path: str) -> Json:
-        return {"count": len(box.files.list(path))}
+        paths = [file.path for file in box.files.list(path)]
+        return {"count": len(paths), "paths": paths}
 
     def upload(self, box: Sandbox, path: str, mib: int) -> Json:
         seen: list[int] = []

@@ -5,6 +5,7 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { sdk } from "./sdk.mjs";
 
@@ -128,22 +129,22 @@ class Scenario {
   run_command = async (box, { command, ...options }) => resultJson(await box.runCommand(command, options));
   invoke = async (box, { code, event, ...options }) => resultJson(await box.invoke(code, event, options));
 
-  async stream_code(box, { code, cancel_at, ...options }) {
+  async stream_code(box, { code, cancel_at, pause_seconds, ...options }) {
     const began = performance.now();
     const events = [];
     const execution = await box.streamCode(code, options);
     for await (const event of execution) {
-      events.push(event);
+      if (events.push(event) === 1 && pause_seconds) await sleep(pause_seconds * 1000);
       if (event.type === cancel_at) {
         cancel_at = undefined;
         await execution.cancel();
       }
     }
+    const stdout = events.filter((event) => event.type === "stdout").map((event) => event.text).join("");
     const numbers = events.map((event) => event.seq);
     return {
       ...resultJson(await execution.result()),
-      stdout: events.filter((event) => event.type === "stdout").map((event) => event.text).join(""),
-      events: events.length, seq: numbers.every((seq, i) => seq === i + 1) ? "1..n" : numbers,
+      stdout, stdout_bytes: stdout.length, events: events.length, seq: numbers.every((seq, i) => seq === i + 1) ? "1..n" : numbers,
       first: events[0].type, last: events.at(-1).type, seconds: (performance.now() - began) / 1000,
     };
   }
@@ -172,7 +173,10 @@ class Scenario {
     return { text: await box.files.read(path) };
   }
 
-  list_files = async (box, { path }) => ({ count: (await box.files.list(path)).length });
+  async list_files(box, { path }) {
+    const paths = (await box.files.list(path)).map((file) => file.path);
+    return { count: paths.length, paths };
+  }
 
   upload = (box, { path, mib: count }) => inDirectory(async (directory) => {
     const source = join(directory, "file");

@@ -51,14 +51,14 @@ func listFiles(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, erro
 	if err := arguments(s, &with); err != nil {
 		return nil, err
 	}
-	count := 0
-	for _, err := range box.Files.List(ctx, with.Path, 1) {
+	var paths []string
+	for file, err := range box.Files.List(ctx, with.Path, 1) {
 		if err != nil {
 			return nil, err
 		}
-		count++
+		paths = append(paths, file.Path)
 	}
-	return object{"count": count}, nil
+	return object{"count": len(paths), "paths": paths}, nil
 }
 
 // endless reads as the bytes 0 to 255 in turn.

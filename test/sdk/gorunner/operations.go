@@ -191,6 +191,7 @@ type running struct {
 	Command      json.RawMessage `json:"command"`
 	CancelAt     yurt.EventType  `json:"cancel_at"`
 	AfterSeconds float64         `json:"after_seconds"`
+	PauseSeconds float64         `json:"pause_seconds"`
 }
 
 func (r *running) request() (yurtclient.ExecuteRequest, error) {
@@ -260,6 +261,9 @@ func streamCode(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, err
 		if events = append(events, event); event.Type == yurt.EventStdout {
 			stdout = append(stdout, event.Data...)
 		}
+		if len(events) == 1 {
+			time.Sleep(time.Duration(with.PauseSeconds * float64(time.Second)))
+		}
 		if event.Type == with.CancelAt {
 			with.CancelAt = ""
 			if err := execution.Cancel(ctx); err != nil {
@@ -271,6 +275,7 @@ func streamCode(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, err
 	if err != nil {
 		return nil, err
 	}
+	shown["stdout_bytes"] = len(stdout)
 	shown["stdout"], shown["events"], shown["seq"] = string(stdout), len(events), numbering(events)
 	shown["first"], shown["last"], shown["seconds"] = events[0].Type, events[len(events)-1].Type, time.Since(began).Seconds()
 	return shown, nil
