@@ -7,9 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
@@ -51,7 +54,10 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 	placed := c.ledger.begin(session.ID)
 	defer placed()
 	first := yurt.Transition{To: yurt.SessionCreating, Reason: session.Reason, At: session.CreatedAt}
-	if err := c.store.CreateSession(ctx, session, first, key); err != nil {
+	storing, span := tracing.Start(ctx, "store")
+	err = c.store.CreateSession(storing, session, first, key)
+	tracing.End(span, err)
+	if err != nil {
 		switch {
 		case errors.Is(err, ErrKeyTaken):
 			existing, _, err := c.sessionOfKey(ctx, *key)
@@ -104,7 +110,10 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	begin := c.life.Clock.Now()
 	spec := session.SandboxSpec(template)
 	spec.Files = files
-	sandbox, placement, err := c.placer.Place(work, spec, c.hints(work, session))
+	placing, span := tracing.Start(work, "place", attribute.String("yurt.session", session.ID), attribute.String("yurt.template", template.Name))
+	sandbox, placement, err := c.placer.Place(placing, spec, c.hints(work, session))
+	span.SetAttributes(attribute.String("yurt.placement", string(placement.Kind)), attribute.String("yurt.node", placement.Node))
+	tracing.End(span, err)
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.ledger.Fail(work, session.ID, reason); failErr != nil {
@@ -121,7 +130,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 		return yurt.Session{}, err
 	}
 	c.metrics.sessionCreated(placement.Kind, c.life.Clock.Now().Sub(begin))
-	c.life.Log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
+	c.life.Log.InfoContext(ctx, "session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
 	c.deadlines.Arm(ready)
 	if ctx.Err() != nil && !findable {
 		_, err := c.ledger.end(work, ready.ID, "the caller left before it was ready")

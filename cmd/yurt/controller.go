@@ -13,7 +13,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/controller"
@@ -35,9 +37,10 @@ type controllerFlags struct {
 	log             serverlog.Flags
 	listen          listen.Flags
 	store, stateDir string
-	orphans         orphanFlag
-	results         resultFlags
+	orphans         keeping.Orphans
+	results         keeping.Results
 	mcp             mcpFlags
+	traces          otlp.Flags
 	jobspec         string
 	nomad           nomad.Config
 	consul          consul.Config
@@ -76,9 +79,10 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	_ = flags.MarkDeprecated("insecure-listen", "it is --insecure now") // it is there
 	flags.StringVar(&f.store, "store", "", "the database of sessions: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite file (default: controller.db in the state directory)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for files that --store does not name (default: /var/lib/yurt for root)")
-	f.orphans.add(flags)
-	f.results.add(flags)
+	f.orphans.Add(flags)
+	f.results.Add(flags)
 	f.mcp.add(flags)
+	f.traces.Add(flags)
 	f.log.Add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the file with the certificate of this controller")
@@ -104,7 +108,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 // check refuses invalid flags.
 func (f *controllerFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(f.listen.Check(), err, f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.checkParts(a))
+	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.traces.Check(), f.checkParts(a))
 }
 
 // checkParts refuses flags of the parts of a cluster, and reads the jobspec.
@@ -184,6 +188,9 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		}
 	}()
 	if s.settings, err = a.readOlder(); err != nil {
+		return nil, err
+	}
+	if err := s.trace(ctx, a, &f.traces, "controller"); err != nil {
 		return nil, err
 	}
 	if err := s.openStore(ctx, f.store); err != nil {

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
@@ -20,9 +22,10 @@ type devFlags struct {
 	nodeFlags
 	listen  listen.Flags
 	keep    bool
-	orphans orphanFlag
-	results resultFlags
+	orphans keeping.Orphans
+	results keeping.Results
 	mcp     mcpFlags
+	traces  otlp.Flags
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -44,9 +47,10 @@ the next server on the same state directory takes them over.` + config.Help,
 	f.listen.Add(flags)
 	f.add(flags)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "on Ctrl-C, let the sessions run on until the next start")
-	f.orphans.add(flags)
-	f.results.add(flags)
+	f.orphans.Add(flags)
+	f.results.Add(flags)
 	f.mcp.add(flags)
+	f.traces.Add(flags)
 	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveDev(ctx, f) })
 	return cmd
 }
@@ -54,7 +58,7 @@ the next server on the same state directory takes them over.` + config.Help,
 // check refuses invalid flags, and fills in the defaults.
 func (f *devFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(f.listen.Check(), err, f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a))
+	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.traces.Check(), f.complete(a))
 }
 
 func (a *app) serveDev(ctx context.Context, f devFlags) error {
@@ -108,6 +112,9 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 		}
 	}()
 	if s.settings, err = a.readOlder(); err != nil {
+		return nil, err
+	}
+	if err := s.trace(ctx, a, &f.traces, localNode); err != nil {
 		return nil, err
 	}
 	node, err := f.executor(a, logger, localNode)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/scrape"
 	"github.com/yurtrun/yurt/controller/local"
@@ -36,6 +37,7 @@ type executorFlags struct {
 	tls                                identity.Files
 	consul                             announce.Config
 	metrics                            scrape.Flags
+	traces                             otlp.Flags
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -70,6 +72,7 @@ is lost.` + config.Help,
 	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the file with the client certificate for the agent")
 	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: the file with the key of --consul-cert")
 	f.metrics.Add(flags)
+	f.traces.Add(flags)
 	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveExecutor(ctx, f) })
 	return cmd
 }
@@ -77,7 +80,7 @@ is lost.` + config.Help,
 // check refuses invalid flags, and fills in the defaults.
 func (f *executorFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(err, f.metrics.Check(), f.complete(a))
+	return errors.Join(err, f.metrics.Check(), f.traces.Check(), f.complete(a))
 }
 
 // complete fills in the defaults.
@@ -129,7 +132,12 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	defer stop()
-	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Announced: f.consul.Consul != "", Logger: logger})
+	tracer, sendRest, err := f.traces.Start(ctx, a.getenv, "yurt-executor", version, f.node, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sendRest()) }()
+	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Announced: f.consul.Consul != "", Logger: logger, Tracer: tracer})
 	return a.offer(ctx, f, server, source, logger, node)
 }
 

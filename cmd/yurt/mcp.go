@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
@@ -125,8 +126,8 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		placer.Run(ctx, s.controller.PooledTemplates)
 		return nil
 	})
-	results := resultFlags{retention: yurt.ResultRetention, quota: yurt.Size(yurt.ResultQuota).String(), space: yurt.Size(yurt.ResultSpace).String()}
-	return s, s.join(ctx, placer, orphanFlag(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default})
+	results := keeping.Results{Retention: yurt.ResultRetention, Quota: yurt.Size(yurt.ResultQuota).String(), Space: yurt.Size(yurt.ResultSpace).String()}
+	return s, s.join(ctx, placer, keeping.Orphans(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default})
 }
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.

@@ -13,12 +13,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/clientlimits"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
@@ -46,6 +49,7 @@ type apiServer struct {
 	settings   *olderSettings // likewise
 	store      *storage.Storage
 	keys       *auth.Authenticator // nil where requests need no key
+	tracer     trace.Tracer        // nil where requests are not traced
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -60,6 +64,16 @@ func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 		logger: logger, metrics: metrics, mcpFlags: mcpFlags,
 		atEnd: func(context.Context) error { return nil },
 	}
+}
+
+// trace has requests traced, if there is a collector of traces.
+func (s *apiServer) trace(ctx context.Context, a *app, flags *otlp.Flags, node string) error {
+	tracer, stop, err := flags.Start(ctx, a.getenv, "yurt", version, node, s.logger)
+	if err == nil {
+		s.tracer = tracer
+		s.closers = append(s.closers, stop)
+	}
+	return err
 }
 
 // openStore opens the store of the sessions: a PostgreSQL database by its URL, or SQLite in a file.
@@ -95,7 +109,7 @@ func (s *apiServer) reload(ctx context.Context) error {
 }
 
 // join builds the controller and its API over the store and a placer.
-func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans orphanFlag, results resultFlags, at *listen.Flags) error {
+func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans keeping.Orphans, results keeping.Results, at *listen.Flags) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
@@ -107,7 +121,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 		Store: tenancy.Of(s.store.Sessions), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
-	if err := results.config(&config); err != nil {
+	if err := results.Config(&config); err != nil {
 		return err
 	}
 	if s.controller, err = controller.New(config); err != nil {
@@ -125,7 +139,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
-		Keys: s.keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
+		Keys: s.keys, Tracer: s.tracer, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}

@@ -6,10 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/collect"
 	"github.com/yurtrun/yurt/controller/internal/life"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 // nodeRetry is the pause before a node that does not answer is asked again.
@@ -132,7 +135,9 @@ func (l *inflight) move(node contract.Node, sandboxID string) {
 
 // start starts it at a node.
 func (l *inflight) start(ctx context.Context, node contract.Node, sandboxID string, spec yurt.ExecutionSpec) error {
+	ctx, span := tracing.Start(ctx, "execute", attribute.String("yurt.execution", spec.ID), attribute.String("yurt.kind", string(spec.Kind)), attribute.String("yurt.language", spec.Language))
 	begun, err := node.RunExecution(ctx, sandboxID, spec)
+	tracing.End(span, err)
 	if err != nil {
 		return err
 	}

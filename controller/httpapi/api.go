@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
@@ -46,6 +47,9 @@ type Config struct {
 	Keys *auth.Authenticator
 	// Extensions add operations that are not in this package.
 	Extensions []Extension
+
+	// Tracer makes a span of each request; nil makes none.
+	Tracer trace.Tracer
 
 	// LoopbackOnly refuses requests whose Host is not of this machine and those that
 	// a page of another origin makes. It protects a server without keys from web

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
@@ -29,11 +32,12 @@ const (
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	id := requestIDOf(r)
-	r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+	ctx, span := tracing.Enter(tracing.WithRequest(r.Context(), id), a.config.Tracer, r.Method, r.Header.Get)
+	r = r.WithContext(ctx)
 	w.Header().Set(headerRequestID, id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	answer := &response{ResponseWriter: w, status: http.StatusOK}
-	defer func() { a.answered(r, answer, begin) }()
+	defer func() { a.answered(r, answer, begin, span) }()
 	defer a.recoverPanic(answer, r)
 	if err := a.guard(r); err != nil {
 		writeProblem(answer, a.problemOf(r.Context(), err))
@@ -51,13 +55,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // answered logs and counts a request.
-func (a *API) answered(r *http.Request, answer *response, begin time.Time) {
+func (a *API) answered(r *http.Request, answer *response, begin time.Time, span trace.Span) {
 	took := time.Since(begin)
 	method, route, known := strings.Cut(r.Pattern, " ")
 	if !known {
 		method, route = routeUnknown, routeUnknown
 	}
 	a.metrics.answered(method, route, answer.status, took)
+	tracing.Answer(span, requestID(r.Context()), method, route, answer.status)
 	waited := took
 	if answer.begun {
 		waited = answer.at.Sub(begin)
@@ -147,13 +152,8 @@ func keepDotSegments(u *url.URL) {
 	u.RawPath = prefix + "/sessions/" + id + "/files/" + file
 }
 
-type requestIDKey struct{}
-
 // requestID returns the id of the request that ctx belongs to.
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
+func requestID(ctx context.Context) string { return tracing.Request(ctx) }
 
 // requestIDOf takes the id that a client or proxy gave, if it is fit for a log.
 func requestIDOf(r *http.Request) string {

@@ -11,9 +11,11 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
@@ -73,16 +75,23 @@ func newClient(target string, creds credentials.TransportCredentials) (*Client, 
 // Close ends the connection and the calls that are under way.
 func (c *Client) Close() error { return c.conn.Close() }
 
+// traced passes the context of the request on to the executor.
+func traced(ctx context.Context) context.Context {
+	out := ctx
+	tracing.Inject(ctx, func(field, value string) { out = metadata.AppendToOutgoingContext(out, field, value) })
+	return out
+}
+
 // unaryCall is around every call that has one answer.
 func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	limited, cancel := limit(ctx, method)
+	limited, cancel := limit(traced(ctx), method)
 	defer cancel()
 	return errorFromWire(ctx, invoke(limited, method, req, reply, conn, opts...))
 }
 
 // streamCall is around every call that has parts.
 func streamCall(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	stream, err := open(ctx, desc, conn, method, opts...)
+	stream, err := open(traced(ctx), desc, conn, method, opts...)
 	if err != nil {
 		return nil, errorFromWire(ctx, err)
 	}

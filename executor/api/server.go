@@ -7,17 +7,21 @@ import (
 	"net"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
@@ -39,6 +43,7 @@ type ServerConfig struct {
 	// Announced means that controllers learn of the node.
 	Announced bool
 	Logger    *slog.Logger
+	Tracer    trace.Tracer // nil makes no spans
 }
 
 // Server offers a node to callers. Its methods may be called concurrently.
@@ -131,10 +136,27 @@ func limit(ctx context.Context, method string) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, callLimit)
 }
 
+// enter continues the request that the call belongs to.
+func (s *Server) enter(ctx context.Context, method string) (context.Context, trace.Span) {
+	fields, _ := metadata.FromIncomingContext(ctx)
+	first := func(field string) string {
+		if values := fields.Get(field); len(values) > 0 {
+			return values[0]
+		}
+		return ""
+	}
+	if id := first("x-request-id"); id != "" {
+		ctx = tracing.WithRequest(ctx, id)
+	}
+	return tracing.Enter(ctx, s.config.Tracer, strings.TrimPrefix(method, "/"), first)
+}
+
 // unary is around every call that has one answer.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	ctx, cancel := limit(ctx, info.FullMethod)
 	defer cancel()
+	ctx, span := s.enter(ctx, info.FullMethod)
+	defer func() { tracing.End(span, err) }()
 	defer s.noteCall(ctx, info.FullMethod, time.Now(), &err)
 	defer s.recovered(info.FullMethod, &err)
 	answer, err = handle(ctx, req)
@@ -146,10 +168,12 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 // stream is around every call that has parts.
 func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
-	defer s.noteCall(stream.Context(), info.FullMethod, time.Now(), &err)
+	entered, span := s.enter(stream.Context(), info.FullMethod)
+	defer func() { tracing.End(span, err) }()
+	defer s.noteCall(entered, info.FullMethod, time.Now(), &err)
 	defer s.recovered(info.FullMethod, &err)
 	if info.IsServerStream {
-		ctx, cancel := context.WithCancel(stream.Context())
+		ctx, cancel := context.WithCancel(entered)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
 		stream = &stoppable{stream, ctx}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/figures"
 	"github.com/yurtrun/yurt/executor/notify"
 )
 
@@ -98,4 +99,18 @@ func (n *Node) hostRoom() (yurt.Resources, error) {
 		CPU: float64(runtime.NumCPU()), Memory: n.config.All.Memory,
 		Disk: free / diskStep * diskStep,
 	}, nil
+}
+
+// Figures counts the events on this node.
+func (p *provisioner) Figures() *figures.Figures { return p.node.figures }
+
+// Load returns the work of the node and its bounds.
+func (d *dispatcher) Load() figures.Load {
+	n := d.node
+	n.table.mu.Lock()
+	defer n.table.mu.Unlock()
+	return figures.Load{
+		Waiting: max(0, n.table.waiting()), MaxWaiting: n.config.MaxQueue, Making: len(n.table.making),
+		Executions: int(n.executions.Load()), MaxExecutions: n.config.MaxExecutions,
+	}
 }

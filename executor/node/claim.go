@@ -20,7 +20,7 @@ type claims struct{ node *Node }
 // these limits and that the owner may have. A sandbox is handed out once, even if this process or the claim fails: a
 // failed claim destroys it.
 func (c *claims) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
-	phases := sandbox.NewPhases()
+	phases := sandbox.NewPhases(ctx)
 	if err := c.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
@@ -44,7 +44,7 @@ func (c *claims) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID
 	if slotID == "" {
 		return c.awaitNext(ctx, spec)
 	}
-	phases := sandbox.NewPhases()
+	phases := sandbox.NewPhases(ctx)
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
 	}

@@ -60,7 +60,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	if options.urgent() {
 		defer n.processors.Hold()()
 	}
-	phases := sandbox.NewPhases()
+	phases := sandbox.NewPhases(ctx)
 	root, letGo, err := n.roots.rootOf(ctx, spec, options, phases)
 	defer letGo()
 	if err != nil {

@@ -2,12 +2,14 @@ package node
 
 import (
 	"context"
+	"maps"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 // dispatcher begins executions.
@@ -31,7 +33,7 @@ func (d *dispatcher) Dispatch(ctx context.Context, sandboxID string, spec yurt.E
 	if err != nil {
 		return err
 	}
-	phases := sandbox.NewPhases()
+	phases := sandbox.NewPhases(ctx)
 	stateful, err := d.node.kernels.KeepsState(ctx, s.Sandbox, spec)
 	if err != nil {
 		return err
@@ -41,6 +43,7 @@ func (d *dispatcher) Dispatch(ctx context.Context, sandboxID string, spec yurt.E
 		return err
 	}
 	st := run.Request{Spec: needs.AddTo(spec), OwnEnv: len(spec.Env) > 0, Stateful: stateful, Stdio: stdio, Phases: phases}
+	st.Spec.Env = continueTrace(ctx, st.Spec.Env)
 	if stateful && s.Installable {
 		st.Spec.Env = packages.AddInstalled(st.Spec.Env, s.IsOwnLayer())
 	}
@@ -51,6 +54,21 @@ func (d *dispatcher) Dispatch(ctx context.Context, sandboxID string, spec yurt.E
 		st.Layer = needs.Mount()
 	}
 	return d.startWithLayers(ctx, s, needs, st)
+}
+
+// continueTrace lets a program that is started for the execution continue the trace of the request. Interpreters that wait for
+// code have their environment already.
+func continueTrace(ctx context.Context, env map[string]string) map[string]string {
+	parent := tracing.Parent(ctx)
+	if _, given := env[tracing.Variable]; given || parent == "" {
+		return env
+	}
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env[tracing.Variable] = parent
+	return env
 }
 
 func (d *dispatcher) startNow(ctx context.Context, s *Handle, st run.Request) error {

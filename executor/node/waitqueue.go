@@ -14,7 +14,7 @@ import (
 // unless a slot makes a sandbox that no caller waits for yet: each waiting caller has one sandbox coming, which is made before the
 // others. When the slot fails, the wait of one caller is cancelled.
 func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
-	phases := sandbox.NewPhases()
+	phases := sandbox.NewPhases(ctx)
 	if err := c.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, err
 	}

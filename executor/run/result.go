@@ -24,6 +24,7 @@ func (r *Run) End(result *yurt.Result) {
 	result.StartedAt, result.EndedAt = r.StartedAt, r.StartedAt.Add(took)
 	result.Metrics.DurationMS = sandbox.Millis(took)
 	if r.Phases != nil {
+		r.Phases.Trace("run", r.StartedAt)
 		result.Metrics.Phases = r.Phases.Done()
 	}
 	if result.Artifacts == nil {

@@ -310,7 +310,7 @@ func (e *Engine) kill(r *Run) {
 
 // collect writes chunks to the log until the process has ended.
 func (r *Run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, error) {
-	unacked := 0
+	unacked, first := 0, true
 	limits := r.newBudget()
 	for {
 		chunk, exit, err := out.Next()
@@ -322,6 +322,10 @@ func (r *Run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, erro
 		}
 		if !limits.take(chunk) {
 			return nil, errors.New("the sandbox sent more output than was asked for")
+		}
+		if first && chunk.Stream != initd.Control {
+			first = false
+			r.Phases.Trace("first output", r.StartedAt)
 		}
 		if err := r.keep(ctx, chunk); err != nil {
 			return nil, err

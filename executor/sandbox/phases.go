@@ -1,27 +1,39 @@
 package sandbox
 
 import (
+	"context"
 	"maps"
 	"time"
+
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
-// Phases measures the steps of an operation, in milliseconds.
+// Phases measures the steps of an operation, in milliseconds. Each step is a part of the trace of the operation's request.
 type Phases struct {
+	ctx         context.Context //nolint:containedctx // its trace, which steps belong to that outlast the request
 	began, last time.Time
 	took        map[string]float64
 }
 
-// NewPhases begins the first step.
-func NewPhases() *Phases {
+// NewPhases begins the first step of an operation of ctx.
+func NewPhases(ctx context.Context) *Phases {
 	now := time.Now()
-	return &Phases{began: now, last: now, took: make(map[string]float64)}
+	return &Phases{ctx: context.WithoutCancel(ctx), began: now, last: now, took: make(map[string]float64)}
 }
 
 // Mark ends the current step and names it.
 func (p *Phases) Mark(name string) {
 	now := time.Now()
 	p.took[name] = Millis(now.Sub(p.last))
+	tracing.Part(p.ctx, name, p.last, now)
 	p.last = now
+}
+
+// Trace adds a part to the trace that is no step, since begin.
+func (p *Phases) Trace(name string, begin time.Time) {
+	if p != nil {
+		tracing.Part(p.ctx, name, begin, time.Now())
+	}
 }
 
 // Add takes over measures from elsewhere.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
@@ -81,6 +82,7 @@ func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 	for name, values := range what.header {
 		req.Header[name] = values
 	}
+	tracing.Inject(ctx, req.Header.Set)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {

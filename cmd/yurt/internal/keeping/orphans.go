@@ -1,4 +1,4 @@
-package main
+package keeping
 
 import (
 	"github.com/spf13/pflag"
@@ -7,14 +7,16 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// orphanFlag is a [controller.OrphanPolicy].
-type orphanFlag string
+// Orphans is a [controller.OrphanPolicy].
+type Orphans string
 
-func (f *orphanFlag) add(flags *pflag.FlagSet) {
+// Add adds the flag.
+func (f *Orphans) Add(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(f), "adopt-orphans", "", "keep or destroy running sandboxes that the store does not know (default: destroy them where the store knows other running sandboxes, and refuse to start otherwise)")
 }
 
-func (f *orphanFlag) check() error {
+// Check refuses a value that is no policy.
+func (f *Orphans) Check() error {
 	switch policy := controller.OrphanPolicy(*f); policy {
 	case controller.OrphansRefuse, controller.OrphansKeep, controller.OrphansDestroy:
 		return nil
