@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
@@ -35,6 +36,7 @@ type controllerFlags struct {
 	orphans         orphanFlag
 	results         resultFlags
 	mcp             mcpFlags
+	doors           doors.Flags
 	jobspec         string
 	nomad           nomad.Config
 	consul          consul.Config
@@ -76,6 +78,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	f.orphans.add(flags)
 	f.results.add(flags)
 	f.mcp.add(flags)
+	f.doors.Add(flags)
 	f.log.add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the file with the certificate of this controller")
@@ -132,7 +135,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.complete(a)); err != nil {
 		return err
 	}
 	outliveReaders()
@@ -203,5 +206,5 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
 		return nil
 	})
-	return s, s.join(ctx, placer, f.orphans, f.results, &f.listen)
+	return s, s.join(ctx, placer, f.orphans, f.results, &f.listen, &f.doors)
 }

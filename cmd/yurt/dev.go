@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
@@ -21,6 +22,7 @@ type devFlags struct {
 	orphans orphanFlag
 	results resultFlags
 	mcp     mcpFlags
+	doors   doors.Flags
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -47,6 +49,7 @@ the next server on the same state directory takes them over.` + settingsHelp,
 	f.orphans.add(flags)
 	f.results.add(flags)
 	f.mcp.add(flags)
+	f.doors.Add(flags)
 	return cmd
 }
 
@@ -58,7 +61,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.complete(a)); err != nil {
 		return err
 	}
 	outliveReaders()
@@ -119,7 +122,7 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 		return nil, err
 	}
 	placer := local.New(localNode, node, logger)
-	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen); err != nil {
+	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen, &f.doors); err != nil {
 		return nil, err
 	}
 	if err := s.metrics.Register(placer.Metrics()); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
 	"github.com/yurtrun/yurt/controller"
@@ -79,7 +80,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 
 // speakMCP serves the agent at standard input until it closes that.
 func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *slog.Logger) error {
-	server, err := f.server(of, logger, false)
+	server, err := f.server(of, logger, nil, false)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		return nil
 	})
 	results := resultFlags{retention: yurt.ResultRetention, quota: yurt.Size(yurt.ResultQuota).String(), space: yurt.Size(yurt.ResultSpace).String()}
-	return s, s.join(ctx, placer, orphanFlag(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default})
+	return s, s.join(ctx, placer, orphanFlag(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default}, &doors.Flags{})
 }
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 )
 
@@ -44,6 +45,8 @@ type Config struct {
 
 	// Keys checks the API keys of requests; nil: every request is the operator's.
 	Keys *auth.Authenticator
+	// Audit records changes and refusals; nil records none.
+	Audit *audit.Log
 	// Extensions add operations that are not in this package.
 	Extensions []Extension
 

@@ -56,10 +56,12 @@ func Page[T any](params PageParams, list func(before controller.Position, limit 
 func (a *API) guarded(operation string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := a.policy.Decide(r.Context(), operation); err != nil {
-			writeProblem(w, a.problemOf(r.Context(), err))
+			a.refuse(w, r, operation, err)
 			return
 		}
-		next.ServeHTTP(w, r)
+		if err := a.config.Audit.Serve(w, r, operation, requestID(r.Context()), next); err != nil {
+			writeProblem(w, a.problemOf(r.Context(), err))
+		}
 	})
 }
 

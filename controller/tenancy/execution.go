@@ -22,7 +22,11 @@ func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Resu
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
-	return d.all.EndExecution(ctx, id, result, change)
+	session, ended, err := d.all.EndExecution(ctx, id, result, change)
+	if ended && err == nil {
+		d.ended(session, id, result)
+	}
+	return session, ended, err
 }
 
 // Execution implements controller.ExecutionStore.

@@ -18,15 +18,28 @@ const maxKnown = 10000
 
 // divided is a store that each caller sees its part of.
 type divided struct {
-	all controller.Store
+	all   controller.Store
+	ended EndedFunc
 
 	mu    sync.Mutex
 	known map[string]string // tenants of sessions, which never change
 }
 
+// EndedFunc is told of each execution whose result was stored, by its id, with its session after that. It must be quick.
+type EndedFunc func(session yurt.Session, id string, result *yurt.Result)
+
+// Option changes how a divided store works.
+type Option func(*divided)
+
+// WithEnded has a function told of executions that end.
+func WithEnded(ended EndedFunc) Option { return func(d *divided) { d.ended = ended } }
+
 // Of returns the store divided among tenants. What else the store can do, the result can do.
-func Of(store controller.Store) controller.Store {
-	d := &divided{all: store, known: map[string]string{}}
+func Of(store controller.Store, options ...Option) controller.Store {
+	d := &divided{all: store, known: map[string]string{}, ended: func(yurt.Session, string, *yurt.Result) {}}
+	for _, option := range options {
+		option(d)
+	}
 	type collected interface{ prometheus.Collector }
 	switch s := store.(type) {
 	case interface {

@@ -118,7 +118,11 @@ func TestSecondTenantSeesNothing(t *testing.T) {
 		if strings.Contains(op.path, "{") {
 			continue
 		}
-		for _, name := range []string{first.session, first.execution, first.sandbox, first.key, "acme"} {
+		names := []string{first.session, first.execution, first.sandbox, first.key, "acme"}
+		if op.id == "list-audit" { // which has the names that the second tenant itself asked for
+			names = []string{"acme"}
+		}
+		for _, name := range names {
 			if strings.Contains(answer, name) {
 				t.Errorf("%s answers with %s: %.300s", op.id, name, answer)
 			}

@@ -66,7 +66,7 @@ func ScanKey(row Row) (KeyRow, error) {
 // Reach limits the rows to the tenant of the caller, unless its reach is all tenants.
 func (c *Conditions) Reach(reach auth.Reach) {
 	if tenant, all := reach.Tenant(); !all {
-		c.Add("tenant = ?", tenant)
+		c.Add("tenant = ? AND tenant <> ''", tenant)
 	}
 }
 

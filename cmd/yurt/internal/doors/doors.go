@@ -1,0 +1,74 @@
+// Package doors makes the parts of a server that decide about its callers and record them: the check of API keys and the audit log.
+package doors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
+	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+)
+
+// Flags say how callers are recorded.
+type Flags struct {
+	auditFile      string
+	auditRetention time.Duration
+}
+
+// Add adds the flags.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.auditFile, "audit-log", "", "a file to which the audit log is added too, as lines of JSON; it may be renamed to rotate it (default: the database alone, see yurt audit)")
+	flags.DurationVar(&f.auditRetention, "audit-retention", audit.DefaultRetention, "how long the database keeps entries of the audit log, at least 24h")
+}
+
+// Check refuses values that cannot be.
+func (f *Flags) Check() error {
+	if f.auditRetention < audit.LeastRetention {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--audit-retention", "%s is too short; give %s or more", f.auditRetention, audit.LeastRetention)
+	}
+	return nil
+}
+
+// Doors are the parts. Each of Beside runs while the server serves.
+type Doors struct {
+	Keys   *auth.Authenticator // nil on a server without keys
+	Audit  *audit.Log
+	Beside []func(ctx context.Context) error
+	store  *storage.Storage
+}
+
+// Open makes the parts over a database.
+func (f *Flags) Open(store *storage.Storage, logger *slog.Logger, metrics prometheus.Registerer) (_ *Doors, err error) {
+	d := &Doors{store: store}
+	d.Audit, err = audit.New(audit.Config{Store: store.Audit, File: f.auditFile, Retention: f.auditRetention, Logger: logger, Metrics: metrics})
+	if err != nil {
+		return nil, err
+	}
+	d.Beside = append(d.Beside, d.Audit.Run)
+	return d, nil
+}
+
+// AskForKeys makes the part that checks API keys.
+func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics prometheus.Registerer) (err error) {
+	if err := d.store.NeedKey(ctx); err != nil {
+		return err
+	}
+	if d.Keys, err = auth.New(auth.Config{Store: d.store.Keys, Logger: logger, Metrics: metrics}); err != nil {
+		return err
+	}
+	d.Beside = append(d.Beside, d.Keys.Run)
+	return nil
+}
+
+// Extensions returns the operations on the parts.
+func (d *Doors) Extensions() []httpapi.Extension {
+	return []httpapi.Extension{accounts.Keys(auth.NewKeys(d.store.Keys, nil)), accounts.Audit(d.Audit)}
+}
