@@ -25,7 +25,6 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
-	"github.com/yurtrun/yurt/controller/tenancy"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -83,7 +82,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 		return err
 	}
 	config := controller.Config{
-		Store: tenancy.Of(s.store.Sessions, tenancy.WithEnded(s.doors.Audit.ExecutionEnded)), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Store: s.doors.Divided(), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
 	if err := results.config(&config); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/auditcmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/tenantcmd"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -41,6 +42,18 @@ func newSessionCommand(a *app) *cobra.Command {
 
 func newKeyCommand(a *app) *cobra.Command {
 	cmd := parent("key", "Create, list and revoke API keys", groupServer, keycmd.New(a.terminal())...)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newTenantCommand(a *app) *cobra.Command {
+	cmd := parent("tenant", "Set and show the quotas of tenants", groupServer, tenantcmd.New(a.terminal())...)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newUsageCommand(a *app) *cobra.Command {
+	cmd := tenantcmd.NewUsage(a.terminal(), groupServer)
 	a.addServerFlag(cmd)
 	return cmd
 }

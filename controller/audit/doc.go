@@ -1,4 +1,4 @@
-// Package audit records who changed something, and who was refused.
+// Package audit records the callers that changed something, and those that were refused.
 //
 // A [Log] takes one [Entry] for each change, for each refusal and for each event that concerns security, such as a program that the
 // kernel killed for a forbidden system call. Entries wait in a bounded queue. [Log.Run] writes them in the background to the store,

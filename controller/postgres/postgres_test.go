@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/storetest"
 	"github.com/yurtrun/yurt/test/pgserver"
 )
@@ -56,6 +57,14 @@ func TestAuditConformance(t *testing.T) {
 			t.Error("the audit log can be emptied")
 		}
 		return postgres.Audit(store), exec
+	})
+}
+
+func TestQuotaConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+		store := open(t, server.Database())
+		return store, postgres.Quotas(store)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
 )
@@ -63,6 +64,13 @@ func TestAuditConformance(t *testing.T) {
 			_, err := db.ExecContext(ctx, text)
 			return err
 		}
+	})
+}
+
+func TestQuotaConformance(t *testing.T) {
+	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+		store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+		return store, sqlite.Quotas(store)
 	})
 }
 

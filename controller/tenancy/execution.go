@@ -13,6 +13,11 @@ func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change c
 	if err != nil {
 		return yurt.Session{}, err
 	}
+	if tenant, all, err := reach(ctx); err == nil && !all {
+		if err := d.admit(ctx, tenant); err != nil {
+			return yurt.Session{}, err
+		}
+	}
 	return d.all.BeginExecution(ctx, e, change)
 }
 

@@ -20,6 +20,7 @@ const maxKnown = 10000
 type divided struct {
 	all   controller.Store
 	ended EndedFunc
+	admit AdmitFunc
 
 	mu    sync.Mutex
 	known map[string]string // tenants of sessions, which never change
@@ -34,9 +35,19 @@ type Option func(*divided)
 // WithEnded has a function told of executions that end.
 func WithEnded(ended EndedFunc) Option { return func(d *divided) { d.ended = ended } }
 
+// AdmitFunc returns nil when a tenant may begin another execution.
+type AdmitFunc func(ctx context.Context, tenant string) error
+
+// WithAdmission has a function asked before each execution of a tenant.
+func WithAdmission(admit AdmitFunc) Option { return func(d *divided) { d.admit = admit } }
+
 // Of returns the store divided among tenants. What else the store can do, the result can do.
 func Of(store controller.Store, options ...Option) controller.Store {
-	d := &divided{all: store, known: map[string]string{}, ended: func(yurt.Session, string, *yurt.Result) {}}
+	d := &divided{
+		all: store, known: map[string]string{},
+		ended: func(yurt.Session, string, *yurt.Result) {},
+		admit: func(context.Context, string) error { return nil },
+	}
 	for _, option := range options {
 		option(d)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/tenancy"
@@ -44,6 +45,7 @@ type world struct {
 
 	sessions controller.Store // of all tenants
 	audit    *audit.Log
+	quotas   quota.Store
 	dir      string // of the database and the file of the audit log
 	logs     logBuffer
 }
@@ -74,10 +76,11 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { store.Close() })
 	w.store = sqlite.Keys(store)
 	w.sessions = store
+	w.quotas = sqlite.Quotas(store)
 	w.audit, err = audit.New(audit.Config{Store: sqlite.Audit(store), File: filepath.Join(w.dir, "audit.jsonl")})
 	must(t, err)
 	run(t, w.audit.Run)
-	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store, tenancy.WithEnded(w.audit.ExecutionEnded)), Placer: w.node.Placer(), Templates: nodetest.Templates()})
+	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store, tenancy.WithEnded(w.audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(sqlite.Quotas(store)).Admit)), Placer: w.node.Placer(), Templates: nodetest.Templates()})
 	must(t, err)
 	keys, err := auth.New(auth.Config{Store: w.store})
 	must(t, err)
@@ -118,7 +121,7 @@ func (w *world) serve(keys *auth.Authenticator) {
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Audit:             w.audit,
-		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Audit(w.audit)},
+		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas))},
 		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
 		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own
 			return []yurt.Template{{Name: strings.Fields(string(source) + " another")[0]}}, nil

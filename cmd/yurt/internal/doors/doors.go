@@ -11,10 +11,13 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+	"github.com/yurtrun/yurt/controller/quota"
+	"github.com/yurtrun/yurt/controller/tenancy"
 )
 
 // Flags say how callers are recorded.
@@ -68,7 +71,12 @@ func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics pro
 	return nil
 }
 
+// Divided returns the store of sessions, divided among tenants, with what the parts do beside it.
+func (d *Doors) Divided() controller.Store {
+	return tenancy.Of(d.store.Sessions, tenancy.WithEnded(d.Audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(d.store.Quotas).Admit))
+}
+
 // Extensions returns the operations on the parts.
 func (d *Doors) Extensions() []httpapi.Extension {
-	return []httpapi.Extension{accounts.Keys(auth.NewKeys(d.store.Keys, nil)), accounts.Audit(d.Audit)}
+	return []httpapi.Extension{accounts.Keys(auth.NewKeys(d.store.Keys, nil)), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas))}
 }
