@@ -35,6 +35,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),
 		newSessionStopCommand(a),
+		keycmd.NewToken(a.terminal()),
 	)
 	a.addServerFlag(cmd)
 	return cmd

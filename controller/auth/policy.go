@@ -36,6 +36,7 @@ func NewPolicy() Policy {
 	p.add([]access.Scope{access.Nodes}, "list-nodes", "drain-node", "undrain-node", "/metrics")
 	p.add([]access.Scope{access.Admin, access.SessionsRead}, "get-usage")
 	p.add([]access.Scope{access.Admin}, "list-tenants", "set-quotas", "create-key", "list-keys", "revoke-key", "list-audit")
+	p.add(access.TokenScopes(), "create-token")
 	p.add(access.Scopes(), "/mcp") // each tool needs a scope of its own
 	return p
 }
@@ -58,6 +59,9 @@ func (p Policy) Decide(ctx context.Context, operation string) error {
 	caller, err := access.Caller(ctx)
 	if err != nil {
 		return err
+	}
+	if caller.Bound() && !tokenOperations()[operation] {
+		return yurt.Errorf(yurt.CodeForbidden, "a session token is for its session alone; use an API key for this")
 	}
 	return Need(caller, scopes...)
 }

@@ -96,11 +96,36 @@ func system(ctx context.Context) error {
 	return err
 }
 
+// bound returns the one session that the caller of a context reaches; it is empty for a caller without a session token.
+func bound(ctx context.Context) string {
+	if caller, ok := access.From(ctx); ok {
+		return caller.Session
+	}
+	return ""
+}
+
+// beyond reports whether a session is another one than that of the caller's session token.
+func beyond(ctx context.Context, sessionID string) bool {
+	own := bound(ctx)
+	return own != "" && own != sessionID
+}
+
+// free refuses callers with a session token: they make no records beside their session.
+func free(ctx context.Context) error {
+	if bound(ctx) != "" {
+		return yurt.Errorf(yurt.CodeForbidden, "a session token is for its session alone; use an API key for this")
+	}
+	return nil
+}
+
 // owned returns nil when the caller reaches a session.
 func (d *divided) owned(ctx context.Context, sessionID string) error {
 	tenant, all, err := reach(ctx)
 	if err != nil || all {
 		return err
+	}
+	if beyond(ctx, sessionID) {
+		return record.SessionNotFound(sessionID)
 	}
 	d.mu.Lock()
 	owner, known := d.known[sessionID]
@@ -135,7 +160,7 @@ func own(ctx context.Context, change controller.SessionChange) (controller.Sessi
 		return change, err
 	}
 	return func(s *yurt.Session, running int) ([]yurt.Transition, error) {
-		if s.Tenant != tenant {
+		if s.Tenant != tenant || beyond(ctx, s.ID) {
 			return nil, record.SessionNotFound(s.ID)
 		}
 		return change(s, running)

@@ -121,7 +121,7 @@ func (w *world) serve(keys *auth.Authenticator) {
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Audit:             w.audit,
-		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas))},
+		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Tokens(auth.NewKeys(w.store, nil), w.ctl), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas))},
 		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
 		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own
 			return []yurt.Template{{Name: strings.Fields(string(source) + " another")[0]}}, nil

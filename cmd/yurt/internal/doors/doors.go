@@ -77,6 +77,7 @@ func (d *Doors) Divided() controller.Store {
 }
 
 // Extensions returns the operations on the parts.
-func (d *Doors) Extensions() []httpapi.Extension {
-	return []httpapi.Extension{accounts.Keys(auth.NewKeys(d.store.Keys, nil)), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas))}
+func (d *Doors) Extensions(sessions accounts.Sessions) []httpapi.Extension {
+	keys := auth.NewKeys(d.store.Keys, nil)
+	return []httpapi.Extension{accounts.Keys(keys), accounts.Tokens(keys, sessions), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas))}
 }
