@@ -16,11 +16,6 @@ const (
 	slowAnswer = time.Second
 )
 
-// ClockStore is a [Store] with a clock of its own, which all controllers of the store are compared with.
-type ClockStore interface {
-	StoreClock(ctx context.Context) (time.Time, error)
-}
-
 // clockCheck compares a controller's clock with its store's. Until the two agree for the first time, the controller's steady
 // clock follows its machine's in one step, so that a machine whose clock is set right needs no restart. After that
 // it moves slowly, and a jump of either clock ends no session. It is not safe for concurrent use.

@@ -6,16 +6,6 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PoolStore keeps the sizes of warm pools that differ from their templates'.
-type PoolStore interface {
-	// SetPoolSize gives the warm pool of a template a size.
-	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
-	// UnsetPoolSize drops the size of a template's, if it was given one.
-	UnsetPoolSize(ctx context.Context, template string) error
-	// PoolSizes returns the sizes that were given, by template.
-	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
-}
-
 // PooledTemplates lists every template, by name, with the size that its warm pool is to
 // have now.
 func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {

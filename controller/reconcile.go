@@ -39,11 +39,6 @@ func trimResults(ctx context.Context, c *Controller, sessionID string, most yurt
 	}
 }
 
-// ShrinkStore is a [Store] whose file keeps its size until it is told to return its free space.
-type ShrinkStore interface {
-	Shrink(ctx context.Context) error
-}
-
 // shrinkStore returns the store's free space to the disk.
 func (c *Controller) shrinkStore(ctx context.Context) {
 	store, may := c.store.(ShrinkStore)

@@ -33,12 +33,6 @@ func (c *Controller) Template(ctx context.Context, name string) (yurt.Template, 
 	return c.store.Template(ctx, name)
 }
 
-// TemplateNode is a [Node] that installs packages of templates ahead.
-type TemplateNode interface {
-	// PrepareTemplate installs the packages of the template, and passes their output on meanwhile.
-	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
-}
-
 // CreateTemplate adds a template, as [Controller.PushTemplates] does.
 func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell func(string) error) (yurt.Template, error) {
 	return t, c.PushTemplates(ctx, []yurt.Template{t}, false, tell)

@@ -1,4 +1,4 @@
-package controller
+package contract
 
 import (
 	"context"
@@ -132,6 +132,12 @@ type ProcessNode interface {
 	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
 	// SandboxStats returns the resource use of the sandbox.
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
+}
+
+// TemplateNode is a [Node] that installs packages of templates ahead.
+type TemplateNode interface {
+	// PrepareTemplate installs the packages of the template, and passes their output on meanwhile.
+	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
 }
 
 // Hints say where a session would like to be. A placer may follow them.

@@ -1,4 +1,4 @@
-package controller
+package contract
 
 import (
 	"context"
@@ -160,4 +160,24 @@ type TemplateStore interface {
 	Template(ctx context.Context, name string) (yurt.Template, error)
 	// Templates lists every template, by name.
 	Templates(ctx context.Context) ([]yurt.Template, error)
+}
+
+// PoolStore keeps the sizes of warm pools that differ from their templates'.
+type PoolStore interface {
+	// SetPoolSize gives the warm pool of a template a size.
+	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
+	// UnsetPoolSize drops the size of a template's, if it was given one.
+	UnsetPoolSize(ctx context.Context, template string) error
+	// PoolSizes returns the sizes that were given, by template.
+	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
+}
+
+// ClockStore is a [Store] with a clock of its own, which all controllers of the store are compared with.
+type ClockStore interface {
+	StoreClock(ctx context.Context) (time.Time, error)
+}
+
+// ShrinkStore is a [Store] whose file keeps its size until it is told to return its free space.
+type ShrinkStore interface {
+	Shrink(ctx context.Context) error
 }
