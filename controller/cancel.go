@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
@@ -26,7 +27,7 @@ func (c *Controller) CancelExecution(ctx context.Context, sessionID, executionID
 	if session.State == yurt.SessionPaused {
 		return yurt.Execution{}, yurt.Errorf(yurt.CodeIllegalTransition, "session %s is paused, so that nothing in it can end; resume it first, or end the session", session.ID)
 	}
-	work, cancel := detached(ctx, c.cancelGrace+killGrace+startLimit)
+	work, cancel := life.Detached(ctx, c.cancelGrace+killGrace+startLimit)
 	defer cancel()
 	ended, err := c.endBySignal(work, session, node, executionID, yurt.Signal(syscall.SIGINT), c.cancelGrace)
 	if err != nil || ended.State.Ended() {
@@ -45,10 +46,10 @@ func (c *Controller) CancelExecution(ctx context.Context, sessionID, executionID
 // CallerLeft interrupts an execution in the background, as [Controller.CancelExecution] does: the
 // client that waited for it asked for that, and its connection has ended.
 func (c *Controller) CallerLeft(e yurt.Execution) {
-	c.background(func(ctx context.Context) { // a controller that shuts down interrupts no execution
+	c.life.Background(func(ctx context.Context) { // a controller that shuts down interrupts no execution
 		_, err := c.CancelExecution(ctx, e.SessionID, e.ID)
 		if code := yurt.CodeOf(err); err != nil && code != yurt.CodeExecutionEnded && code != yurt.CodeSessionEnded {
-			c.log.Warn("an execution whose client has gone was not interrupted", "session", e.SessionID, "execution", e.ID, "error", err)
+			c.life.Log.Warn("an execution whose client has gone was not interrupted", "session", e.SessionID, "execution", e.ID, "error", err)
 		}
 	})
 }

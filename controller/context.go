@@ -29,7 +29,7 @@ func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteReque
 
 // Contexts lists the contexts of a session by name.
 func (c *Controller) Contexts(ctx context.Context, sessionID string) (_ []yurt.Context, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	node, session, err := c.nodeOfLive(ctx, sessionID)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *Controller) RemoveContext(ctx context.Context, sessionID, name, languag
 }
 
 func (c *Controller) changeContext(ctx context.Context, sessionID, name, language string, change func(Node, context.Context, string, string, string) error) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {
 		return err
 	}
@@ -64,17 +64,17 @@ func (c *Controller) changeContext(ctx context.Context, sessionID, name, languag
 // AskContext asks the interpreter of a context about code that is not run, as [executor.Executor.AskContext] does. With a
 // language of the template's, it makes a context that does not exist.
 func (c *Controller) AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (_ yurt.Answer, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {
 		return yurt.Answer{}, err
 	}
 	if err := question.Validate(); err != nil {
 		return yurt.Answer{}, err
 	}
-	if err := c.serving(); err != nil {
+	if err := c.life.Serving(); err != nil {
 		return yurt.Answer{}, err
 	}
-	session, node, err := c.useSandbox(ctx, sessionID)
+	session, node, err := c.reach.Use(ctx, sessionID)
 	if err != nil {
 		return yurt.Answer{}, err
 	}
@@ -95,17 +95,17 @@ func (c *Controller) AskContext(ctx context.Context, sessionID, name string, que
 
 // nodeOfLive returns the node of a session that has not ended.
 func (c *Controller) nodeOfLive(ctx context.Context, sessionID string) (Node, yurt.Session, error) {
-	if err := c.serving(); err != nil {
+	if err := c.life.Serving(); err != nil {
 		return nil, yurt.Session{}, err
 	}
-	session, err := c.Session(ctx, sessionID)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return nil, yurt.Session{}, err
 	}
-	if err := mayExecute(&session); session.State.Ended() {
+	if err := session.MayExecute(); session.State.Ended() {
 		return nil, yurt.Session{}, err
 	}
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return nil, yurt.Session{}, err
 	}

@@ -10,7 +10,7 @@ import (
 // terminal, data to read, and after it the end of its stdin if eof is set. It waits
 // while the execution does not read; when ctx ends first, a part may have been taken.
 func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if len(data) > yurt.MaxStdinBytes {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "data", "%d bytes are too many; at most %d are allowed at once", len(data), yurt.MaxStdinBytes)
 	}
@@ -24,7 +24,7 @@ func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID stri
 // SignalExecution sends a signal to the first process of an execution and its process group; [yurt.SignalKill] ends every
 // process of the execution in any group.
 func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID
 
 // ResizeExecution gives the terminal of an execution another size.
 func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if err := size.Validate("tty"); err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (c *Controller) running(ctx context.Context, sessionID, executionID string)
 	if record.State.Ended() {
 		return yurt.Session{}, nil, yurt.Errorf(yurt.CodeExecutionEnded, "execution %s has ended", record.ID)
 	}
-	session, err := c.Session(ctx, sessionID)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}

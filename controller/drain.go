@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 // DrainNode has a node take no new sandboxes, and ends its sessions once the grace is over; nil is [DefaultDrainGrace]. Their
 // stories say so at once. A repeated request may shorten the grace of the present ones.
 func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Duration) (yurt.Drain, error) {
-	length := valueOr(grace, yurt.Duration(DefaultDrainGrace))
+	length := optional.Or(grace, yurt.Duration(DefaultDrainGrace))
 	if grace != nil && (length < 0 || length.Std() > maxDrainGrace) {
 		return yurt.Drain{}, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "grace", "%s is out of range; give 0s to %s", length, yurt.Duration(maxDrainGrace))
 	}
@@ -27,7 +28,7 @@ func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Dur
 	if err != nil {
 		return yurt.Drain{}, err
 	}
-	at := c.now().Add(length.Std())
+	at := c.life.Now().Add(length.Std())
 	later := func(s *yurt.Session) bool { return s.EndsBy == nil || s.EndsBy.After(at) }
 	// Once before the node drains, so that its sessions have this grace and no other; and once after it, for those that it took
 	// last.
@@ -39,7 +40,7 @@ func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Dur
 		return yurt.Drain{}, err
 	}
 	after, err := c.giveNotice(ctx, name, at, later)
-	c.log.Info("node drains", "node", name, "sessions", before+after, "grace", length)
+	c.life.Log.Info("node drains", "node", name, "sessions", before+after, "grace", length)
 	return yurt.Drain{Node: name, Draining: true, Sessions: before + after, EndsBy: &at}, err
 }
 
@@ -53,7 +54,7 @@ func (c *Controller) UndrainNode(ctx context.Context, name string) (yurt.Drain, 
 		return yurt.Drain{}, err
 	}
 	told, err := c.takeBack(ctx, name, nil)
-	c.log.Info("node drains no more", "node", name, "sessions", told)
+	c.life.Log.Info("node drains no more", "node", name, "sessions", told)
 	return yurt.Drain{Node: name, Sessions: told}, err
 }
 
@@ -70,7 +71,7 @@ func (c *Controller) takeBack(ctx context.Context, name string, which func(*yurt
 }
 
 func (c *Controller) drainable(ctx context.Context, name string) (Node, error) {
-	if err := c.serving(); err != nil {
+	if err := c.life.Serving(); err != nil {
 		return nil, err
 	}
 	if err := yurt.ValidateName("node", name); err != nil {
@@ -112,7 +113,7 @@ func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.
 			if done = tell; !tell {
 				return nil, nil
 			}
-			return c.remark(s, reason), nil
+			return s.Remark(reason, c.life.Now()), nil
 		})
 		if err != nil {
 			return told, err
@@ -130,7 +131,7 @@ func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.
 func (c *Controller) checkDraining(ctx context.Context) {
 	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
-		c.log.Error("listing nodes", "error", err)
+		c.life.Log.Error("listing nodes", "error", err)
 		return
 	}
 	for _, node := range nodes {
@@ -142,17 +143,17 @@ func (c *Controller) checkDraining(ctx context.Context) {
 		if c.guard.noticed[node.Name] {
 			continue
 		}
-		at := c.now().Add(DefaultDrainGrace)
+		at := c.life.Now().Add(DefaultDrainGrace)
 		if node.EndsBy != nil {
 			at = node.EndsBy.UTC()
 		}
 		told, err := c.giveNotice(ctx, node.Name, at, func(s *yurt.Session) bool { return s.EndsBy == nil })
 		if err != nil {
-			c.log.Error("telling the sessions of a node that drains", "node", node.Name, "error", err)
+			c.life.Log.Error("telling the sessions of a node that drains", "node", node.Name, "error", err)
 			continue
 		}
 		if c.guard.noticed[node.Name] = true; told > 0 {
-			c.log.Info("node drains", "node", node.Name, "sessions", told)
+			c.life.Log.Info("node drains", "node", node.Name, "sessions", told)
 		}
 	}
 }
@@ -164,7 +165,7 @@ func (c *Controller) checkUndrained(ctx context.Context, name string) {
 		return
 	}
 	if _, err := c.takeBack(ctx, name, nil); err != nil {
-		c.log.Error("telling the sessions of a node that drains no more", "node", name, "error", err)
+		c.life.Log.Error("telling the sessions of a node that drains no more", "node", name, "error", err)
 		return
 	}
 	delete(c.guard.drained, name)
@@ -174,7 +175,7 @@ func (c *Controller) checkUndrained(ctx context.Context, name string) {
 // checkNotices takes back the notices of sessions whose node does not drain, also if this leader has not seen it drain. The
 // sessions of a node are told before it drains, so a notice must be wrong for a while.
 func (c *Controller) checkNotices(ctx context.Context, sessions []yurt.Session) error {
-	before, now := c.guard.untrue, c.clock.Now()
+	before, now := c.guard.untrue, c.life.Clock.Now()
 	c.guard.untrue = map[string]time.Time{}
 	told := slices.ContainsFunc(sessions, func(s yurt.Session) bool { return s.EndsBy != nil })
 	if !told {

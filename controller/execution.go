@@ -12,6 +12,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/life"
+	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
 const (
@@ -85,11 +87,11 @@ func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 // the caller leaves. A session that has ended is a [yurt.CodeSessionEnded] error;
 // one that cannot run it now is [yurt.CodeIllegalTransition].
 func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (_ yurt.Execution, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	if err := c.serving(); err != nil {
+	defer c.reach.SayEnded(ctx, sessionID, &err)
+	if err := c.life.Serving(); err != nil {
 		return yurt.Execution{}, err
 	}
-	session, err := c.Session(ctx, sessionID)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
@@ -97,27 +99,27 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 	if err != nil {
 		return yurt.Execution{}, err
 	}
-	if err := mayExecute(&session); err != nil { // errors in the request come first
+	if err := session.MayExecute(); err != nil { // errors in the request come first
 		return yurt.Execution{}, err
 	}
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
 	record := yurt.Execution{
 		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,
-		State: yurt.ExecutionRunning, CreatedAt: c.now(), Owner: c.id,
+		State: yurt.ExecutionRunning, CreatedAt: c.life.Now(), Owner: c.life.ID,
 	}
 	return record, c.start(ctx, node, session, record, spec)
 }
 
 // start records the execution, starts it at the node and follows it.
 func (c *Controller) start(ctx context.Context, node Node, session yurt.Session, record yurt.Execution, spec yurt.ExecutionSpec) error {
-	work, cancel := detached(ctx, startLimit)
+	work, cancel := life.Detached(ctx, startLimit)
 	defer cancel()
 	live := c.register(session, node, record, spec.OutputLimit) // first, so that an end of the session finds it
 	_, err := c.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		if err := mayExecute(s); err != nil {
+		if err := s.MayExecute(); err != nil {
 			return nil, err
 		}
 		s.ActiveAt = record.CreatedAt
@@ -129,16 +131,16 @@ func (c *Controller) start(ctx context.Context, node Node, session yurt.Session,
 	})
 	if err != nil {
 		c.drop(live)
-		c.repair(err, "an execution that may not have been stored", record.ID, func(ctx context.Context) error {
+		c.life.Repair(err, "an execution that may not have been stored", record.ID, func(ctx context.Context) error {
 			return c.endUnstarted(ctx, record.ID, err)
 		})
 		return err
 	}
 	if err := c.startSomewhere(work, live, session, spec); err != nil {
-		c.finish(live, live.explained(notStarted(err, c.now())), keepSession)
-		return startError(err)
+		c.finish(live, live.explained(notStarted(err, c.life.Now())), keepSession)
+		return yurt.OrCode(err, yurt.CodeSandboxFailed, "the execution could not be started")
 	}
-	if !c.background(func(context.Context) { c.follow(live) }) {
+	if !c.life.Background(func(context.Context) { c.follow(live) }) {
 		live.leave()
 		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on", record.ID)
 	}
@@ -147,7 +149,7 @@ func (c *Controller) start(ctx context.Context, node Node, session yurt.Session,
 
 // endUnstarted ends an execution that was not started, if it is there.
 func (c *Controller) endUnstarted(ctx context.Context, id string, cause error) error {
-	result := notStarted(cause, c.now())
+	result := notStarted(cause, c.life.Now())
 	_, _, err := c.store.EndExecution(ctx, id, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 		return c.afterEnd(s, running, id, result, keepSession)
 	})
@@ -155,30 +157,6 @@ func (c *Controller) endUnstarted(ctx context.Context, id string, cause error) e
 		return nil
 	}
 	return err
-}
-
-// mayExecute says whether a session can begin an execution in its state.
-func mayExecute(s *yurt.Session) error {
-	switch {
-	case s.State.Ended():
-		return yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
-	case s.State == yurt.SessionRunning && s.Mode == yurt.ModeEphemeral:
-		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is ephemeral and runs its one execution already; create another session, or one with mode %q", s.ID, yurt.ModePersistent)
-	case s.State == yurt.SessionPaused:
-		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is paused and cannot execute; resume it first", s.ID)
-	case s.State != yurt.SessionReady && s.State != yurt.SessionRunning:
-		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is %s and cannot execute; wait until it is %s", s.ID, s.State, yurt.SessionReady)
-	}
-	return nil
-}
-
-// startError gives a failure to start the code that says so, unless it has one
-// that says more.
-func startError(err error) error {
-	if yurt.CodeOf(err) != yurt.CodeInternal {
-		return err
-	}
-	return yurt.Errorf(yurt.CodeSandboxFailed, "the execution could not be started: %w", err)
 }
 
 // executionSpec validates req and fills in the defaults of the session's template.
@@ -196,8 +174,8 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		ID: yurt.NewExecutionID(), Kind: kind, Code: req.Code, Command: req.Command,
 		Files: req.Files, Entry: req.Entry, Args: req.Args, Dependencies: req.Dependencies,
 		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
-		Timeout:     valueOr(req.Timeout, template.ExecutionTimeout, defaults.ExecutionTimeout),
-		OutputLimit: valueOr(req.OutputLimit, template.OutputLimit, defaults.OutputLimit),
+		Timeout:     optional.Or(req.Timeout, template.ExecutionTimeout, defaults.ExecutionTimeout),
+		OutputLimit: optional.Or(req.OutputLimit, template.OutputLimit, defaults.OutputLimit),
 	}
 	spec.StdinOpen = req.StdinOpen
 	if req.Terminal != nil {
@@ -316,7 +294,7 @@ func (c *Controller) templatesWith(ctx context.Context, runtimes []string) (stri
 // Execution returns the record of an execution, with its result once it has ended.
 // An empty id means the session's latest.
 func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	if _, err := c.Session(ctx, sessionID); err != nil {
+	if _, err := c.reach.Session(ctx, sessionID); err != nil {
 		return yurt.Execution{}, err
 	}
 	if id == "" {
@@ -331,7 +309,7 @@ func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.
 // Executions lists a session's executions, newest first, without their results: at
 // most limit, of those that come after before.
 func (c *Controller) Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error) {
-	if _, err := c.Session(ctx, sessionID); err != nil {
+	if _, err := c.reach.Session(ctx, sessionID); err != nil {
 		return nil, err
 	}
 	return c.store.Executions(ctx, sessionID, before, limit)
@@ -353,7 +331,7 @@ func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (y
 		if err != nil || record.State.Ended() {
 			return record, err
 		}
-		sleep(ctx, pause)
+		life.Sleep(ctx, pause)
 		if ctx.Err() != nil {
 			return yurt.Execution{}, ctx.Err()
 		}

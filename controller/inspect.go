@@ -8,12 +8,13 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
 // Processes lists the processes of the session's executions, and those that outlived theirs.
 func (c *Controller) Processes(ctx context.Context, sessionID string) (_ []yurt.Process, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	session, node, err := c.useSandbox(ctx, sessionID)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
+	session, node, err := c.reach.Use(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -22,11 +23,11 @@ func (c *Controller) Processes(ctx context.Context, sessionID string) (_ []yurt.
 
 // SignalProcess sends a signal to one of them, by its number inside the sandbox.
 func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid int, signal yurt.Signal) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
-	session, node, err := c.useSandbox(ctx, sessionID)
+	session, node, err := c.reach.Use(ctx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -35,15 +36,15 @@ func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid in
 
 // SessionStats returns the resource use of the session's sandbox. It does not count as a use of the session.
 func (c *Controller) SessionStats(ctx context.Context, sessionID string) (_ yurt.SandboxStats, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	session, err := c.Session(ctx, sessionID)
+	defer c.reach.SayEnded(ctx, sessionID, &err)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}
-	if err := hasSandbox(&session); err != nil {
+	if err := session.HasSandbox(); err != nil {
 		return yurt.SandboxStats{}, err
 	}
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}
@@ -55,15 +56,15 @@ func (c *Controller) SetTimeouts(ctx context.Context, id string, lifetime, idle 
 	if lifetime == nil && idle == nil {
 		return yurt.Session{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "timeout", "give a timeout, an idle_timeout or both")
 	}
-	if _, err := c.Session(ctx, id); err != nil {
+	if _, err := c.reach.Session(ctx, id); err != nil {
 		return yurt.Session{}, err
 	}
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		if s.State.Ended() {
 			return nil, yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
 		}
-		s.Timeout, s.IdleTimeout = valueOr(lifetime, s.Timeout), valueOr(idle, s.IdleTimeout)
-		s.UpdatedAt = c.now()
+		s.Timeout, s.IdleTimeout = optional.Or(lifetime, s.Timeout), optional.Or(idle, s.IdleTimeout)
+		s.UpdatedAt = c.life.Now()
 		return nil, yurt.ValidateSessionTimeouts(s.Timeout, s.IdleTimeout)
 	})
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *Controller) shownSandboxes(ctx context.Context) (func(yurt.Sandbox) boo
 		own[session.ID] = true
 	}
 	return func(s yurt.Sandbox) bool {
-		owner := s.Labels[SessionLabel]
+		owner := s.Labels[yurt.SessionLabel]
 		return own[owner] || owner == "" && caller.Operates()
 	}, nil
 }

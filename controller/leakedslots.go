@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 // releaseLeakedSlots releases the slots of sessions that have ended or do not exist. A controller leaks them when it dies while it
@@ -12,7 +13,7 @@ import (
 func (c *Controller) releaseLeakedSlots(ctx context.Context) {
 	ids, err := c.placer.HeldSlots(ctx)
 	if err != nil {
-		c.log.Error("listing the slots of sessions", "error", err)
+		c.life.Log.Error("listing the slots of sessions", "error", err)
 		return
 	}
 	for _, id := range ids {
@@ -23,21 +24,21 @@ func (c *Controller) releaseLeakedSlots(ctx context.Context) {
 		case yurt.CodeOf(err) == yurt.CodeSessionNotFound:
 			session = yurt.Session{ID: id, Placement: yurt.Placement{Kind: yurt.PlacementCold}}
 		case err != nil:
-			c.log.Error("finding the session of a slot", "session", id, "error", err)
+			c.life.Log.Error("finding the session of a slot", "session", id, "error", err)
 			return // the store is away, for the others too
 		case !session.State.Ended() || c.isBusy(id):
 			continue
 		}
 		session.Placement.Kind = yurt.PlacementCold // also of one that ended before it was placed
-		c.log.Warn("releasing a leaked slot", "session", id)
+		c.life.Log.Warn("releasing a leaked slot", "session", id)
 		c.releaseSlot(ctx, session)
 	}
 }
 
 func (c *Controller) releaseSlot(ctx context.Context, session yurt.Session) {
-	work, cancel := detached(ctx, teardownLimit)
+	work, cancel := life.Detached(ctx, teardownLimit)
 	defer cancel()
 	if err := c.placer.Release(work, session); err != nil {
-		c.log.Error("releasing the slot of a session", "session", session.ID, "error", err)
+		c.life.Log.Error("releasing the slot of a session", "session", session.ID, "error", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
@@ -46,7 +47,7 @@ func (e *endCause) Error() string { return e.reason }
 
 // register makes the record of an execution that is followed from now on.
 func (c *Controller) register(session yurt.Session, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
-	ctx, cancel := context.WithCancelCause(c.ctx)
+	ctx, cancel := context.WithCancelCause(c.life.Context())
 	live := &liveExecution{
 		record: record, tenant: session.Tenant, sandbox: session.SandboxID, node: node, limit: limit,
 		ctx: ctx, cancel: cancel, told: make(chan struct{}), done: make(chan struct{}),
@@ -113,7 +114,7 @@ func (c *Controller) waitLive(ctx context.Context, live *liveExecution) (yurt.Ex
 		return live.end(), nil
 	case <-ctx.Done():
 		return yurt.Execution{}, ctx.Err()
-	case <-c.ctx.Done():
+	case <-c.life.Context().Done():
 		return yurt.Execution{}, yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on, ask for its result later", live.record.ID)
 	}
 }
@@ -192,10 +193,10 @@ func causeOf(session yurt.Session) *endCause {
 // learnEnd notes why the session ended, if another controller ended it, and reports
 // whether one did.
 func (c *Controller) learnEnd(live *liveExecution) bool {
-	if !c.members.Shared() {
+	if !c.life.Members.Shared() {
 		return false
 	}
-	work, cancel := detached(live.ctx, startLimit)
+	work, cancel := life.Detached(live.ctx, startLimit)
 	defer cancel()
 	session, err := c.store.Session(work, live.record.SessionID)
 	if err != nil || !session.State.Ended() {
@@ -219,17 +220,17 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 		var cause *endCause
 		switch {
 		case errors.As(context.Cause(live.ctx), &cause):
-			return live.lost(cause, c.now())
+			return live.lost(cause, c.life.Now())
 		case live.ctx.Err() != nil:
 			return nil
 		case unanswered(err):
 			if c.learnEnd(live) || c.nodeIsLost(live) {
-				return live.lost(live.cause(err), c.now())
+				return live.lost(live.cause(err), c.life.Now())
 			}
-			sleep(live.ctx, nodeRetry)
+			life.Sleep(live.ctx, nodeRetry)
 		default:
 			c.learnEnd(live)
-			return live.lost(live.cause(err), c.now())
+			return live.lost(live.cause(err), c.life.Now())
 		}
 	}
 }
@@ -324,7 +325,7 @@ const (
 
 // finish stores the result, moves the session on, and then tells the callers that wait.
 func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
-	result, now := wellFormed(result), c.clock.Now()
+	result, now := wellFormed(result), c.life.Clock.Now()
 	record := live.record
 	record.State, record.Result = result.State(), result
 	session, ended := c.storeResult(live, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
@@ -348,7 +349,7 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 		}
 	}
 	live.tell(record)
-	c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
+	c.life.Log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
 		"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
 	if session.State.Ended() {
 		c.destroyAfterWatchers(session, live)
@@ -394,16 +395,16 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, chang
 		if err == nil {
 			return session, ended
 		}
-		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
+		c.life.Log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
 		if lost := (*OutputError)(nil); errors.As(err, &lost) && !unanswered(lost.Err) {
 			result = withoutOutput(result)
 			continue
 		}
 		passes := slices.Contains([]yurt.Code{yurt.CodeUnavailable, yurt.CodeDiskFull}, yurt.CodeOf(err))
-		if try >= finishTries && !passes || c.ctx.Err() != nil {
+		if try >= finishTries && !passes || c.life.Context().Err() != nil {
 			return yurt.Session{}, false
 		}
-		sleep(c.ctx, finishRetry)
+		life.Sleep(c.life.Context(), finishRetry)
 	}
 }
 
@@ -417,7 +418,7 @@ func withoutOutput(result *yurt.Result) *yurt.Result {
 }
 
 func (c *Controller) storeOnce(live *liveExecution, result *yurt.Result, change SessionChange) (yurt.Session, bool, error) {
-	work, cancel := detached(live.ctx, startLimit)
+	work, cancel := life.Detached(live.ctx, startLimit)
 	defer cancel()
 	return c.store.EndExecution(work, live.record.ID, result, change)
 }
@@ -427,7 +428,7 @@ func (c *Controller) afterEnd(s *yurt.Session, running int, executionID string, 
 	if s.State.Ended() {
 		return nil, nil
 	}
-	now := c.now()
+	now := c.life.Now()
 	s.ActiveAt = now
 	to, reason := yurt.SessionReady, "execution "+executionID+" ended"
 	switch {

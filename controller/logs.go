@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
@@ -51,7 +52,7 @@ func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (y
 	if limit < 1 || limit > yurt.MaxLogBytes {
 		return yurt.Session{}, nil, false, yurt.FieldErrorf(yurt.CodeInvalidArgument, "limit", "%d is out of range; give 1 to %d bytes", limit, yurt.MaxLogBytes)
 	}
-	session, err := c.Session(ctx, sessionID)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Session{}, nil, false, err
 	}
@@ -203,8 +204,8 @@ func (f *logFollower) run(ctx context.Context, ended bool, list []yurt.Execution
 		if ended || ctx.Err() != nil {
 			return group.Wait()
 		}
-		sleep(ctx, logPoll)
-		session, err := f.c.Session(ctx, f.id)
+		life.Sleep(ctx, logPoll)
+		session, err := f.c.reach.Session(ctx, f.id)
 		if err == nil {
 			ended = session.State.Ended()
 			list, err = f.fresh(ctx)

@@ -3,15 +3,14 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
-	nodePoll = 2 * time.Second // between two looks at which nodes are there, and drain
 	// moveGrace is for the executions that a lost node had not acknowledged to be started
 	// elsewhere, before their ephemeral sessions fail.
 	moveGrace = 10 * time.Second
@@ -67,7 +66,7 @@ func (g *nodeGuard) forget() { clear(g.noticed) }
 func (c *Controller) checkNodes(ctx context.Context) {
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {
-		c.log.Error("listing nodes", "error", err)
+		c.life.Log.Error("listing nodes", "error", err)
 		return
 	}
 	there := make(map[string]bool, len(nodes))
@@ -94,16 +93,16 @@ func (c *Controller) checkMissing(ctx context.Context, name string) {
 		delete(c.guard.lost, name)
 		return
 	}
-	now := c.clock.Now()
+	now := c.life.Clock.Now()
 	since, noted := c.guard.lost[name]
 	if !noted {
 		since = now
 		c.guard.lost[name] = now
-		c.log.Warn("a node is lost", "node", name)
+		c.life.Log.Warn("a node is lost", "node", name)
 	}
 	patient := now.Sub(since) < moveGrace
 	if err := c.failSessionsOf(ctx, name, patient); err != nil {
-		c.log.Error("failing the sessions of a node that is lost", "node", name, "error", err)
+		c.life.Log.Error("failing the sessions of a node that is lost", "node", name, "error", err)
 		return
 	}
 	if !patient {
@@ -146,25 +145,10 @@ func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Sessio
 	return on, nil
 }
 
-// reach returns the node of a session. For the caller a lost node is a part that is away, not an unknown name: the leader fails the
-// session in a moment.
-func (c *Controller) reach(ctx context.Context, session yurt.Session) (Node, error) {
-	node, err := c.placer.Node(ctx, session.Placement.Node)
-	if yurt.CodeOf(err) == yurt.CodeNotFound {
-		lost := yurt.Errorf(yurt.CodeUnavailable, "session %s is about to fail: %w", session.ID, err)
-		lost.RetryAfter = nodePoll
-		return nil, lost
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reaching the session's node: %w", err)
-	}
-	return node, nil
-}
-
 // nodeIsLost reports whether the node that an execution runs on is lost, and notes it as
 // the reason for its end. One that is not lost is followed to where it is now.
 func (c *Controller) nodeIsLost(live *liveExecution) bool {
-	work, cancel := detached(live.ctx, startLimit)
+	work, cancel := life.Detached(live.ctx, startLimit)
 	defer cancel()
 	session, err := c.store.Session(work, live.record.SessionID)
 	if err != nil || session.Placement.Node == "" {
@@ -194,7 +178,7 @@ func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, se
 		case session.Mode != yurt.ModeEphemeral || !unanswered(err):
 			return err
 		}
-		sleep(live.ctx, nodeRetry)
+		life.Sleep(live.ctx, nodeRetry)
 		if ctx.Err() != nil || live.ctx.Err() != nil {
 			return err
 		}
@@ -228,9 +212,9 @@ func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, se
 	}
 	lost := session.Placement.Node
 	session.SandboxID = yurt.NewSandboxID()
-	sandbox, placement, err := c.placer.Place(ctx, sandboxSpec(session, template), Hints{})
+	sandbox, placement, err := c.placer.Place(ctx, session.SandboxSpec(template), Hints{})
 	if err != nil {
-		return session, placeError(err)
+		return session, yurt.OrCode(err, yurt.CodeSandboxFailed, "no sandbox could be made")
 	}
 	session.SandboxID, session.Placement = sandbox.ID, placement
 	moved, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
@@ -238,22 +222,16 @@ func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, se
 			return nil, yurt.Errorf(yurt.CodeSessionEnded, "session %s is %s meanwhile: %s", s.ID, s.State, s.Reason)
 		}
 		s.SandboxID, s.Placement = sandbox.ID, placement
-		return c.remark(s, "its node "+lost+" was lost before anything ran; it goes on at "+placement.Node), nil
+		return s.Remark("its node "+lost+" was lost before anything ran; it goes on at "+placement.Node, c.life.Now()), nil
 	})
 	if err == nil {
 		var node Node
 		if node, err = c.placer.Node(ctx, placement.Node); err == nil {
 			live.move(node, sandbox.ID)
-			c.log.Info("session placed again", "session", session.ID, "lost", lost, "node", placement.Node)
+			c.life.Log.Info("session placed again", "session", session.ID, "lost", lost, "node", placement.Node)
 			return moved, nil
 		}
 	}
 	c.teardown(session, yurt.ErrorTypeSessionEnded, "")
 	return session, err
-}
-
-// remark is a step of a session's story that leaves its state.
-func (c *Controller) remark(s *yurt.Session, reason string) []yurt.Transition {
-	s.UpdatedAt = c.now()
-	return []yurt.Transition{{From: s.State, To: s.State, Reason: reason, At: s.UpdatedAt}}
 }

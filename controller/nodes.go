@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const watchRetry = time.Second // before a node whose watch broke is watched again
@@ -27,7 +28,7 @@ func newNodeWatchers(c *Controller) *nodeWatchers {
 func (w *nodeWatchers) refresh(ctx context.Context) {
 	nodes, err := w.c.placer.Nodes(ctx)
 	if err != nil {
-		w.c.log.Error("listing nodes", "error", err)
+		w.c.life.Log.Error("listing nodes", "error", err)
 		return
 	}
 	w.mu.Lock()
@@ -57,8 +58,8 @@ func (w *nodeWatchers) watch(ctx context.Context, name string) {
 			return
 		}
 		if ctx.Err() == nil {
-			w.c.log.Error("watching the sandboxes of a node", "node", name, "error", err)
-			sleep(ctx, watchRetry)
+			w.c.life.Log.Error("watching the sandboxes of a node", "node", name, "error", err)
+			life.Sleep(ctx, watchRetry)
 		}
 	}
 }
@@ -67,13 +68,13 @@ func (w *nodeWatchers) wait() { w.tasks.Wait() }
 
 // sandboxDied fails the session of a sandbox that died.
 func (c *Controller) sandboxDied(dead yurt.Sandbox) {
-	owner := dead.Labels[SessionLabel]
+	owner := dead.Labels[yurt.SessionLabel]
 	if owner == "" {
 		return
 	}
-	c.background(func(ctx context.Context) {
+	c.life.Background(func(ctx context.Context) {
 		if err := c.failSession(ctx, owner, deathReason(dead)); err != nil {
-			c.log.Error("failing a session whose sandbox died", "session", owner, "sandbox", dead.ID, "error", err)
+			c.life.Log.Error("failing a session whose sandbox died", "session", owner, "sandbox", dead.ID, "error", err)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func (c *Controller) checkStore(ctx context.Context, sessions []yurt.Session, li
 	var unknown []string
 	for node, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
-			owner := sandbox.Labels[SessionLabel]
+			owner := sandbox.Labels[yurt.SessionLabel]
 			if owner == "" || sandbox.State == yurt.SandboxDead {
 				continue
 			}

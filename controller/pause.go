@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 // PauseSession stops everything that runs in the session. It keeps its memory and gets
@@ -39,26 +40,26 @@ func (c *Controller) ResumeSession(ctx context.Context, id string) (yurt.Session
 
 // changePause records the step first, so that no execution begins that the node would refuse, and then has the node take it.
 func (c *Controller) changePause(ctx context.Context, id string, step func(s *yurt.Session, running int, now time.Time) ([]yurt.Transition, error)) (_ yurt.Session, err error) {
-	defer c.sayEnded(ctx, id, &err)
-	if err := c.serving(); err != nil {
+	defer c.reach.SayEnded(ctx, id, &err)
+	if err := c.life.Serving(); err != nil {
 		return yurt.Session{}, err
 	}
-	if _, err := c.Session(ctx, id); err != nil {
+	if _, err := c.reach.Session(ctx, id); err != nil {
 		return yurt.Session{}, err
 	}
-	work, cancel := detached(ctx, startLimit)
+	work, cancel := life.Detached(ctx, startLimit)
 	defer cancel()
 	var before yurt.Session
 	session, err := c.store.ChangeSession(work, id, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 		before = *s
-		return step(s, running, c.now())
+		return step(s, running, c.life.Now())
 	})
 	if err != nil {
 		return yurt.Session{}, err
 	}
 	if err := c.obeyPause(work, session); err != nil {
 		if undoErr := c.undoPause(work, session, before); undoErr != nil {
-			c.log.Error("taking back a pause or resume", "session", id, "error", undoErr)
+			c.life.Log.Error("taking back a pause or resume", "session", id, "error", undoErr)
 		}
 		return yurt.Session{}, err
 	}
@@ -68,7 +69,7 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 
 // obeyPause has the session's sandbox be paused or not, as the session is.
 func (c *Controller) obeyPause(ctx context.Context, session yurt.Session) error {
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (c *Controller) undoPause(ctx context.Context, after, before yurt.Session) 
 		if s.State != after.State || s.State == before.State {
 			return nil, nil
 		}
-		change, err := s.Transition(before.State, "its node refused", c.now())
+		change, err := s.Transition(before.State, "its node refused", c.life.Now())
 		return []yurt.Transition{change}, err
 	})
 	return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/reach"
 )
 
 const (
@@ -118,12 +119,12 @@ func (r *reaper) working() {
 // reap does the work that falls due until ctx is done. Of several controllers, one ends sessions and sweeps; each has the nodes
 // forget the executions that it followed.
 func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
-	sweepAt := c.nextSweep(c.clock.Now())
+	sweepAt := c.nextSweep(c.life.Clock.Now())
 	for ctx.Err() == nil {
 		c.reaper.working()
-		now := c.clock.Now()
+		now := c.life.Clock.Now()
 		c.forgetDue(ctx, now)
-		if !c.members.Leads() {
+		if !c.life.Members.Leads() {
 			c.waitUntil(ctx, now.Add(sweepInterval)) // or until it does
 			continue
 		}
@@ -132,7 +133,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
 			c.guard.forget()
-			sweepAt = c.nextSweep(c.clock.Now()) // when its suspects are old enough to be judged
+			sweepAt = c.nextSweep(c.life.Clock.Now()) // when its suspects are old enough to be judged
 		}
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt
@@ -150,7 +151,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 func (c *Controller) nextSweep(now time.Time) time.Time {
 	switch {
 	case c.guard.resweeps():
-		return now.Add(nodePoll)
+		return now.Add(reach.NodePoll)
 	case len(c.suspects) > 0 || len(c.guard.untrue) > 0:
 		return now.Add(suspectGrace)
 	}
@@ -159,14 +160,14 @@ func (c *Controller) nextSweep(now time.Time) time.Time {
 
 // poll is the pause between two looks at changes of others: the other controllers, or the nodes.
 func (c *Controller) poll() time.Duration {
-	if c.members.Shared() {
+	if c.life.Members.Shared() {
 		return expiryPoll
 	}
-	return nodePoll
+	return reach.NodePoll
 }
 
 func (c *Controller) waitUntil(ctx context.Context, at time.Time) {
-	fired, stop := c.clock.Until(c.reaper.waitUntil(at))
+	fired, stop := c.life.Clock.Until(c.reaper.waitUntil(at))
 	defer stop()
 	select {
 	case <-fired:
@@ -180,7 +181,7 @@ func (c *Controller) expire(ctx context.Context, now time.Time) time.Time {
 	for {
 		expired, err := c.store.ExpiredSessions(ctx, now.UTC(), reapBatch)
 		if err != nil {
-			c.log.Error("finding expired sessions", "error", err)
+			c.life.Log.Error("finding expired sessions", "error", err)
 			return now.Add(storeBackoff)
 		}
 		if len(expired) == 0 {
@@ -188,14 +189,14 @@ func (c *Controller) expire(ctx context.Context, now time.Time) time.Time {
 		}
 		for _, session := range expired {
 			if err := c.expireSession(ctx, session.ID, now); err != nil {
-				c.log.Error("ending an expired session", "session", session.ID, "error", err)
+				c.life.Log.Error("ending an expired session", "session", session.ID, "error", err)
 				return now.Add(storeBackoff)
 			}
 		}
 	}
 	next, err := c.store.NextExpiry(ctx)
 	if err != nil {
-		c.log.Error("finding the next expiry", "error", err)
+		c.life.Log.Error("finding the next expiry", "error", err)
 		return now.Add(storeBackoff)
 	}
 	return next
@@ -212,13 +213,13 @@ func (c *Controller) expireSession(ctx context.Context, id string, now time.Time
 			return nil, nil
 		}
 		ended = true
-		change, err := s.Transition(yurt.SessionTerminated, reason, c.now())
+		change, err := s.Transition(yurt.SessionTerminated, reason, c.life.Now())
 		return []yurt.Transition{change}, err
 	})
 	if err != nil || !ended {
 		return err
 	}
-	c.log.Info("session expired", "session", id, "reason", reason)
+	c.life.Log.Info("session expired", "session", id, "reason", reason)
 	c.metrics.expired.Inc()
 	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
 	return nil
@@ -229,7 +230,7 @@ func (c *Controller) expireSession(ctx context.Context, id string, now time.Time
 func (c *Controller) forgetDue(ctx context.Context, now time.Time) {
 	for _, due := range c.reaper.takeForgettable(now) {
 		if err := due.node.ForgetExecution(ctx, due.sandbox, due.execution); err != nil && yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
-			c.log.Debug("forgetting an execution", "execution", due.execution, "error", err)
+			c.life.Log.Debug("forgetting an execution", "execution", due.execution, "error", err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 // recoverSessions judges the remains of an earlier life: sessions without a sandbox, sandboxes without a session,
@@ -17,13 +18,13 @@ func (c *Controller) recoverSessions(ctx context.Context) error {
 // sweep repairs differences that arose since the last one, and removes old records.
 func (c *Controller) sweep(ctx context.Context, now time.Time) {
 	if err := c.reconcile(ctx); err != nil {
-		c.log.Error("comparing sessions with sandboxes", "error", err)
+		c.life.Log.Error("comparing sessions with sandboxes", "error", err)
 	}
 	purged, err := c.store.PurgeSessions(ctx, now.Add(-c.retention).UTC())
 	if err != nil {
-		c.log.Error("purging ended sessions", "error", err)
+		c.life.Log.Error("purging ended sessions", "error", err)
 	} else if purged > 0 {
-		c.log.Info("purged ended sessions", "count", purged)
+		c.life.Log.Info("purged ended sessions", "count", purged)
 	}
 	trimResults(ctx, c, "", c.space)
 	c.shrinkStore(ctx) // also after results that were deleted
@@ -33,9 +34,9 @@ func (c *Controller) sweep(ctx context.Context, now time.Time) {
 func trimResults(ctx context.Context, c *Controller, sessionID string, most yurt.Size) {
 	trimmed, err := c.store.TrimResults(ctx, sessionID, int64(most))
 	if err != nil {
-		c.log.Error("bounding results", "session", sessionID, "error", err)
+		c.life.Log.Error("bounding results", "session", sessionID, "error", err)
 	} else if trimmed > 0 {
-		c.log.Info("dropped the output of old results", "session", sessionID, "count", trimmed)
+		c.life.Log.Info("dropped the output of old results", "session", sessionID, "count", trimmed)
 	}
 }
 
@@ -46,7 +47,7 @@ func (c *Controller) shrinkStore(ctx context.Context) {
 		return
 	}
 	if err := store.Shrink(ctx); err != nil {
-		c.log.Error("shrinking the store", "error", err)
+		c.life.Log.Error("shrinking the store", "error", err)
 	}
 }
 
@@ -63,7 +64,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return fmt.Errorf("listing unfinished executions: %w", err)
 	}
 	// The owners of these records are judged alive by leases that are read after the records.
-	if err := c.members.Look(ctx); err != nil {
+	if err := c.life.Members.Look(ctx); err != nil {
 		return err
 	}
 	nodes, err := c.placer.Nodes(ctx)
@@ -94,7 +95,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 
 // judgeSandboxes destroys sandboxes that belong to no session.
 func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
-	suspects, held, now := map[string]time.Time{}, map[string]bool{}, c.clock.Now()
+	suspects, held, now := map[string]time.Time{}, map[string]bool{}, c.life.Clock.Now()
 	for name, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
 			belongs, err := c.whose(ctx, sandbox)
@@ -102,19 +103,19 @@ func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, 
 			case err != nil || belongs == toSession:
 			case belongs == toUnknownSession && !c.orphans.mayDestroy():
 				held[sandbox.ID] = true
-			case c.members.Shared() && !longSince(c.suspects, sandbox.ID, now):
+			case c.life.Members.Shared() && !longSince(c.suspects, sandbox.ID, now):
 				suspects[sandbox.ID] = firstSeen(c.suspects, sandbox.ID, now) // another controller may be about to destroy it
 			default:
 				err = c.destroyOrphan(ctx, name, nodes[name], sandbox)
 			}
 			if err != nil {
-				c.log.Error("judging a sandbox", "node", name, "sandbox", sandbox.ID, "error", err)
+				c.life.Log.Error("judging a sandbox", "node", name, "sandbox", sandbox.ID, "error", err)
 			}
 		}
 	}
 	c.suspects = suspects
 	for _, id := range c.orphans.hold(held) {
-		c.log.Warn("leaving a sandbox as it is, since the store does not know its session", "sandbox", id)
+		c.life.Log.Warn("leaving a sandbox as it is, since the store does not know its session", "sandbox", id)
 	}
 }
 
@@ -147,7 +148,7 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 	for name, node := range nodes {
 		sandboxes, err := node.Sandboxes(ctx)
 		if err != nil {
-			c.log.Error("listing the sandboxes of a node", "node", name, "error", err)
+			c.life.Log.Error("listing the sandboxes of a node", "node", name, "error", err)
 			continue
 		}
 		listed[name] = make(map[string]yurt.Sandbox, len(sandboxes))
@@ -160,7 +161,7 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 
 // whose judges to which session a sandbox belongs, if any.
 func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership, error) {
-	owner := sandbox.Labels[SessionLabel]
+	owner := sandbox.Labels[yurt.SessionLabel]
 	if owner == "" {
 		return toSession, nil
 	}
@@ -179,15 +180,15 @@ func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership
 	c.orphans.noteKnown(owner)
 	switch {
 	case !session.State.Ended() && session.SandboxID == sandbox.ID,
-		session.State == yurt.SessionCreating && session.Owner != c.id && c.members.Lives(session.Owner):
+		session.State == yurt.SessionCreating && session.Owner != c.life.ID && c.life.Members.Lives(session.Owner):
 		return toSession, nil
 	}
 	return toEndedSession, nil
 }
 
 func (c *Controller) destroyOrphan(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {
-	c.log.Warn("destroying a sandbox without a session", "node", nodeName, "sandbox", sandbox.ID, "session", sandbox.Labels[SessionLabel])
-	work, cancel := detached(ctx, teardownLimit)
+	c.life.Log.Warn("destroying a sandbox without a session", "node", nodeName, "sandbox", sandbox.ID, "session", sandbox.Labels[yurt.SessionLabel])
+	work, cancel := life.Detached(ctx, teardownLimit)
 	defer cancel()
 	return node.DestroySandbox(work, sandbox.ID)
 }
@@ -202,7 +203,7 @@ func (c *Controller) isBusy(sessionID string) bool {
 // one whose sandbox lives.
 func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, running []yurt.Execution, listed map[string]map[string]yurt.Sandbox) error {
 	if session.State == yurt.SessionCreating {
-		if c.isPlacing(session.ID) || session.Owner != c.id && c.members.Lives(session.Owner) {
+		if c.isPlacing(session.ID) || session.Owner != c.life.ID && c.life.Members.Lives(session.Owner) {
 			return nil
 		}
 		stillCreating := func(s *yurt.Session) bool { return s.State == yurt.SessionCreating } // it may be ready by now
@@ -235,7 +236,7 @@ func (c *Controller) judgeUnreachable(session yurt.Session) error {
 // isFollowed reports whether this controller follows the execution, or another one that
 // lives.
 func (c *Controller) isFollowed(record yurt.Execution) bool {
-	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.id && c.members.Lives(record.Owner)
+	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.life.ID && c.life.Members.Lives(record.Owner)
 }
 
 // endOrphans ends executions without a follower whose session has ended: a crash can leave them between the two steps.
@@ -252,7 +253,7 @@ func (c *Controller) endOrphans(ctx context.Context, unfinished []yurt.Execution
 			continue
 		}
 		cause := causeOf(session)
-		result := failedResult(cause.errorType, cause.reason, record.CreatedAt, c.now())
+		result := failedResult(cause.errorType, cause.reason, record.CreatedAt, c.life.Now())
 		if _, _, err := c.store.EndExecution(ctx, record.ID, result, keepEnded); err != nil {
 			return err
 		}
@@ -277,13 +278,13 @@ func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session, 
 		if c.isFollowed(record) {
 			continue
 		}
-		if mine, err := c.store.OwnExecution(ctx, record.ID, record.Owner, c.id); err != nil || !mine {
+		if mine, err := c.store.OwnExecution(ctx, record.ID, record.Owner, c.life.ID); err != nil || !mine {
 			return err
 		}
-		record.Owner = c.id
+		record.Owner = c.life.ID
 		live := c.register(session, node, record, yurt.DefaultOutputLimit)
-		c.log.Info("following an execution again", "session", session.ID, "execution", record.ID)
-		c.background(func(context.Context) { c.follow(live) })
+		c.life.Log.Info("following an execution again", "session", session.ID, "execution", record.ID)
+		c.life.Background(func(context.Context) { c.follow(live) })
 	}
 	return nil
 }

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/life"
+	"github.com/yurtrun/yurt/controller/internal/optional"
+	"github.com/yurtrun/yurt/controller/internal/reach"
 )
 
 const (
@@ -69,7 +71,7 @@ type UlimitsRequest struct {
 // that, the session is ended, unless an idempotency key or reuse lets the caller find it
 // again.
 func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
-	if err := c.serving(); err != nil {
+	if err := c.life.Serving(); err != nil {
 		return yurt.Session{}, err
 	}
 	session, template, err := c.newSession(ctx, req)
@@ -129,17 +131,17 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	if err := fitFiles(req.Files, resources.Disk); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
-	timeout := valueOr(req.Timeout, template.Session.Timeout, defaults.Timeout)
-	idle := valueOr(req.IdleTimeout, template.Session.IdleTimeout, defaults.IdleTimeout)
+	timeout := optional.Or(req.Timeout, template.Session.Timeout, defaults.Timeout)
+	idle := optional.Or(req.IdleTimeout, template.Session.IdleTimeout, defaults.IdleTimeout)
 	if err := yurt.ValidateSessionTimeouts(timeout, idle); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
-	now := c.now()
+	now := c.life.Now()
 	return yurt.Session{
 		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModePersistent),
 		State: yurt.SessionCreating, Reason: "asked for", Tenant: access.TenantOf(ctx), AgentID: req.AgentID,
 		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Template: template.ForSession(), Resources: resources, Timeout: timeout, IdleTimeout: idle,
-		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
+		SandboxID: yurt.NewSandboxID(), Owner: c.life.ID, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil
 }
 
@@ -233,14 +235,6 @@ func take[T comparable](field string, asked, into *T) error {
 	return nil
 }
 
-// valueOr returns the requested value, or the first default that is set.
-func valueOr[T comparable](asked *T, defaults ...T) T {
-	if asked != nil {
-		return *asked
-	}
-	return cmp.Or(defaults...)
-}
-
 // idempotencyKey ties req's key to the session, or returns nil for a request without a key.
 func idempotencyKey(req CreateSessionRequest, sessionID string) (*IdempotencyKey, error) {
 	if req.IdempotencyKey == "" {
@@ -279,10 +273,10 @@ func (c *Controller) awaitMade(ctx context.Context, id string) (yurt.Session, er
 	}
 	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
 		session, err := c.store.Session(ctx, id)
-		if err != nil || session.State != yurt.SessionCreating || session.Owner == c.id {
+		if err != nil || session.State != yurt.SessionCreating || session.Owner == c.life.ID {
 			return session, err
 		}
-		sleep(ctx, pause) // another controller makes it
+		life.Sleep(ctx, pause) // another controller makes it
 		if ctx.Err() != nil {
 			return yurt.Session{}, ctx.Err()
 		}
@@ -327,19 +321,19 @@ func (c *Controller) awaitPlaced(ctx context.Context, id string) error {
 
 // place finds a sandbox for the session, with the files, and makes it ready.
 func (c *Controller) place(ctx context.Context, session yurt.Session, template yurt.Template, files []yurt.SourceFile, findable bool) (yurt.Session, error) {
-	work, cancel := detached(ctx, placeLimit)
+	work, cancel := life.Detached(ctx, placeLimit)
 	defer cancel()
-	begin := c.clock.Now()
-	spec := sandboxSpec(session, template)
+	begin := c.life.Clock.Now()
+	spec := session.SandboxSpec(template)
 	spec.Files = files
 	sandbox, placement, err := c.placer.Place(work, spec, c.hints(work, session))
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.failSession(work, session.ID, reason); failErr != nil {
-			c.log.Error("failing a session that could not be placed", "session", session.ID, "error", failErr)
+			c.life.Log.Error("failing a session that could not be placed", "session", session.ID, "error", failErr)
 			c.failUnplaced(failErr, session.ID, reason)
 		}
-		return yurt.Session{}, placeError(err)
+		return yurt.Session{}, yurt.OrCode(err, yurt.CodeSandboxFailed, "no sandbox could be made")
 	}
 	ready, err := c.markReady(work, session.ID, sandbox, placement)
 	if err != nil { // ended while it was made
@@ -348,8 +342,8 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 		c.failUnplaced(err, session.ID, "it could not be stored that its sandbox was ready")
 		return yurt.Session{}, err
 	}
-	c.metrics.sessionCreated(placement.Kind, c.clock.Now().Sub(begin))
-	c.log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
+	c.metrics.sessionCreated(placement.Kind, c.life.Clock.Now().Sub(begin))
+	c.life.Log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
 	c.reaper.arm(ready)
 	if ctx.Err() != nil && !findable {
 		_, err := c.endSession(work, ready.ID, "the caller left before it was ready")
@@ -358,23 +352,10 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	return ready, nil
 }
 
-// sandboxSpec describes the sandbox of a session.
-func sandboxSpec(session yurt.Session, template yurt.Template) yurt.SandboxSpec {
-	env := maps.Clone(template.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, session.Env)
-	return yurt.SandboxSpec{
-		ID: session.SandboxID, Template: template, Resources: session.Resources, Env: env,
-		Labels: map[string]string{SessionLabel: session.ID},
-	}
-}
-
 // failUnplaced fails a session that is not going to be placed, once the store is there
 // again, because of which that is so.
 func (c *Controller) failUnplaced(cause error, id, reason string) {
-	c.repair(cause, "a session that could not be placed", id, func(ctx context.Context) error {
+	c.life.Repair(cause, "a session that could not be placed", id, func(ctx context.Context) error {
 		err := c.failSession(ctx, id, reason)
 		if yurt.CodeOf(err) == yurt.CodeSessionNotFound {
 			return nil // it was not stored either
@@ -383,41 +364,9 @@ func (c *Controller) failUnplaced(cause error, id, reason string) {
 	})
 }
 
-// repair does in the background the rest of a request whose outcome is unknown, because the store or the caller was away. It
-// tries until the store is back, or the controller is closed.
-func (c *Controller) repair(cause error, what, id string, fix func(ctx context.Context) error) {
-	switch yurt.CodeOf(cause) {
-	case yurt.CodeUnavailable, yurt.CodeCanceled, yurt.CodeDeadlineExceeded:
-	default:
-		return
-	}
-	c.background(func(ctx context.Context) {
-		for ctx.Err() == nil {
-			sleep(ctx, storeBackoff)
-			err := fix(ctx)
-			if err == nil {
-				return
-			}
-			c.log.Error("repairing "+what, "id", id, "error", err)
-			if yurt.CodeOf(err) != yurt.CodeUnavailable {
-				return
-			}
-		}
-	})
-}
-
-// placeError gives a failure to make a sandbox the code that says so, unless it
-// has one that says more.
-func placeError(err error) error {
-	if yurt.CodeOf(err) != yurt.CodeInternal {
-		return err
-	}
-	return yurt.Errorf(yurt.CodeSandboxFailed, "no sandbox could be made: %w", err)
-}
-
 func (c *Controller) markReady(ctx context.Context, id string, sandbox yurt.Sandbox, placement yurt.Placement) (yurt.Session, error) {
 	return c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		now := c.now()
+		now := c.life.Now()
 		change, err := s.Transition(yurt.SessionReady, "its sandbox is ready", now)
 		if err != nil {
 			return nil, err
@@ -425,22 +374,6 @@ func (c *Controller) markReady(ctx context.Context, id string, sandbox yurt.Sand
 		s.SandboxID, s.Placement, s.ActiveAt, s.Owner = sandbox.ID, placement, now, ""
 		return []yurt.Transition{change}, nil
 	})
-}
-
-// Session returns one session.
-func (c *Controller) Session(ctx context.Context, id string) (yurt.Session, error) {
-	if err := checkSessionID(id); err != nil {
-		return yurt.Session{}, err
-	}
-	return c.store.Session(ctx, id)
-}
-
-// checkSessionID spares the store text that cannot be a session's id.
-func checkSessionID(id string) error {
-	if !yurt.ValidID(yurt.SessionIDPrefix, id) {
-		return yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
-	}
-	return nil
 }
 
 // Sessions lists sessions, newest first, ended ones included while they are kept.
@@ -456,7 +389,7 @@ func (c *Controller) Sessions(ctx context.Context, query SessionQuery) ([]yurt.S
 
 // Transitions returns the story of a session, oldest first.
 func (c *Controller) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
-	if _, err := c.Session(ctx, id); err != nil {
+	if _, err := c.reach.Session(ctx, id); err != nil {
 		return nil, err
 	}
 	return c.store.Transitions(ctx, id)
@@ -465,10 +398,10 @@ func (c *Controller) Transitions(ctx context.Context, id string) ([]yurt.Transit
 // EndSession ends the session and returns it; its executions end with [yurt.ErrorTypeSessionEnded] and keep their output so far.
 // The sandbox is destroyed in the background. A session that has ended is a [yurt.CodeSessionEnded] error.
 func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, error) {
-	if err := c.serving(); err != nil {
+	if err := c.life.Serving(); err != nil {
 		return yurt.Session{}, err
 	}
-	if err := checkSessionID(id); err != nil {
+	if err := reach.CheckID(id); err != nil {
 		return yurt.Session{}, err
 	}
 	return c.endSession(ctx, id, "ended by its user")
@@ -478,7 +411,7 @@ func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, e
 func (c *Controller) DeleteResults(ctx context.Context, id string) (yurt.Session, error) {
 	session, err := c.EndSession(ctx, id)
 	if yurt.CodeOf(err) == yurt.CodeSessionEnded {
-		session, err = c.Session(ctx, id)
+		session, err = c.reach.Session(ctx, id)
 	}
 	if err != nil {
 		return yurt.Session{}, err
@@ -497,13 +430,13 @@ func (c *Controller) DeleteResults(ctx context.Context, id string) (yurt.Session
 
 func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Session, error) {
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		change, err := s.Transition(yurt.SessionTerminated, reason, c.now())
+		change, err := s.Transition(yurt.SessionTerminated, reason, c.life.Now())
 		return []yurt.Transition{change}, err
 	})
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	c.log.Info("session ended", "session", id, "reason", reason)
+	c.life.Log.Info("session ended", "session", id, "reason", reason)
 	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
 	return session, nil
 }
@@ -521,13 +454,13 @@ func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds
 		if failed = !s.State.Ended() && holds(s); !failed {
 			return nil, nil
 		}
-		change, err := s.Transition(yurt.SessionFailed, reason, c.now())
+		change, err := s.Transition(yurt.SessionFailed, reason, c.life.Now())
 		return []yurt.Transition{change}, err
 	})
 	if err != nil || !failed {
 		return err
 	}
-	c.log.Warn("session failed", "session", id, "reason", reason)
+	c.life.Log.Warn("session failed", "session", id, "reason", reason)
 	c.teardown(session, yurt.ErrorTypeSandboxLost, reason)
 	return nil
 }

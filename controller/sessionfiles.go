@@ -30,7 +30,7 @@ func (c *Controller) noteFiles(ctx context.Context, session yurt.Session) error 
 	}
 	_, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		s.HasFiles = true
-		return nil, hasSandbox(s)
+		return nil, s.HasSandbox()
 	})
 	return err
 }

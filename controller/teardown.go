@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
@@ -29,8 +30,8 @@ func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 	for _, live := range running {
 		live.endWith(cause)
 	}
-	c.clearUp(func(ctx context.Context) {
-		work, cancel := detached(ctx, teardownLimit)
+	c.life.ClearUp(func(ctx context.Context) {
+		work, cancel := life.Detached(ctx, teardownLimit)
 		defer cancel()
 		if len(running) > 0 {
 			defer c.collectOutput(work, running)()
@@ -53,13 +54,13 @@ func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 // session has ended.
 func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
 	if err := c.destroyAtNode(ctx, session); err != nil {
-		c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+		c.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
 		if unanswered(err) {
-			c.background(func(ctx context.Context) { c.destroyLater(ctx, session) })
+			c.life.Background(func(ctx context.Context) { c.destroyLater(ctx, session) })
 		}
 	}
 	if err := c.placer.Release(ctx, session); err != nil {
-		c.log.Error("releasing the slot of a session", "session", session.ID, "error", err)
+		c.life.Log.Error("releasing the slot of a session", "session", session.ID, "error", err)
 	}
 }
 
@@ -77,13 +78,13 @@ func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
 	ctx, cancel := context.WithTimeout(ctx, sweepInterval)
 	defer cancel()
 	for ctx.Err() == nil {
-		sleep(ctx, nodeRetry)
+		life.Sleep(ctx, nodeRetry)
 		err := c.destroyAtNode(ctx, session)
 		if unanswered(err) {
 			continue
 		}
 		if err != nil {
-			c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+			c.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
 		}
 		return
 	}
@@ -92,11 +93,11 @@ func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
 // destroyAfterWatchers destroys the sandbox of an ephemeral session once the watchers of its execution have read the
 // rest of it.
 func (c *Controller) destroyAfterWatchers(session yurt.Session, live *liveExecution) {
-	c.clearUp(func(ctx context.Context) {
+	c.life.ClearUp(func(ctx context.Context) {
 		for deadline := time.Now().Add(watcherGrace); live.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
-			sleep(ctx, collectQuiet)
+			life.Sleep(ctx, collectQuiet)
 		}
-		work, cancel := detached(ctx, teardownLimit)
+		work, cancel := life.Detached(ctx, teardownLimit)
 		defer cancel()
 		c.destroySandbox(work, session)
 	})
@@ -151,7 +152,7 @@ func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution
 	}
 	for seen, try := int64(-1), 0; seen != events.Load() && try < collectTries; try++ {
 		seen = events.Load()
-		sleep(ctx, collectQuiet)
+		life.Sleep(ctx, collectQuiet)
 	}
 	return func() {
 		cancel()

@@ -16,7 +16,7 @@ import (
 // Once the node has forgotten the execution the events come from the stored result, with the same numbers. An event of
 // type [yurt.EventGap] stands in place of output that is not kept any more.
 func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
-	session, err := c.Session(ctx, sessionID)
+	session, err := c.reach.Session(ctx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, a
 		case w.failed != nil || ctx.Err() != nil:
 			return cmp.Or(w.failed, ctx.Err())
 		case watchErr != nil:
-			c.log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", watchErr)
+			c.life.Log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", watchErr)
 		}
 		ended, again, err := c.endWithin(ctx, sessionID, record.ID, unanswered(watchErr))
 		if err != nil {
@@ -46,7 +46,7 @@ func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, a
 		if !again {
 			return w.replay(ctx, ended.Result)
 		}
-		if session, err = c.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
+		if session, err = c.reach.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id str
 	if session.Placement.Node == "" {
 		return nil
 	}
-	node, err := c.reach(ctx, session)
+	node, err := c.reach.Node(ctx, session)
 	if err != nil {
 		return err
 	}

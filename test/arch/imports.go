@@ -33,7 +33,7 @@ func Directions() []Direction {
 		{"executor/launch", []string{"internal/linux/descriptor", "internal/linux/flock", "executor/hugepage", "executor/rootfs/layout"}, lean},
 		{"executor/disk/loop", nil, lean},
 		{"executor/seccomp", nil, lean},
-		{"controller", []string{".", "access", "controller/contract", "controller/lease", "internal/httpcode", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
+		{"controller", []string{".", "access", "controller/contract", "controller/internal/clock", "controller/internal/life", "controller/internal/optional", "controller/internal/reach", "controller/lease", "internal/httpcode", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
 		{"controller/...", []string{".", "access", "controller/...", "hcl", "internal/httpcode", "internal/suggest"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"controller/contract", []string{"."}, "stores, nodes and placers are described in the values of the domain alone"},
 		{"controller/lease", nil, "leases are names with holders; they know neither sessions nor clocks"},

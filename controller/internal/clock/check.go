@@ -1,4 +1,4 @@
-package controller
+package clock
 
 import (
 	"context"
@@ -16,28 +16,32 @@ const (
 	slowAnswer = time.Second
 )
 
-// clockCheck compares a controller's clock with its store's. Until the two agree for the first time, the controller's steady
+// Store is a store with a clock of its own.
+type Store interface {
+	StoreClock(ctx context.Context) (time.Time, error)
+}
+
+// Check compares a controller's clock with its store's. Until the two agree for the first time, the controller's steady
 // clock follows its machine's in one step, so that a machine whose clock is set right needs no restart. After that
 // it moves slowly, and a jump of either clock ends no session. It is not safe for concurrent use.
-type clockCheck struct {
-	store  ClockStore // nil: there is no clock to compare with
-	clock  *steadyClock
+type Check struct {
+	store  Store // nil: there is no clock to compare with
+	clock  *Steady
 	agreed bool
 	last   error // of the last answer that was quick enough
 }
 
-// newClockCheck returns a check that always passes for a store without a clock, and for a clock that is a test's.
-func newClockCheck(store Store, clock Clock) *clockCheck {
-	timed, _ := store.(ClockStore)
-	steady, ok := clock.(*steadyClock)
+// NewCheck returns a check that always passes without a store, and for a clock that is a test's.
+func NewCheck(store Store, clock Clock) *Check {
+	steady, ok := clock.(*Steady)
 	if !ok {
-		timed = nil
+		store = nil
 	}
-	return &clockCheck{store: timed, clock: steady}
+	return &Check{store: store, clock: steady}
 }
 
-// check returns an error while the two clocks are too far apart, or the store has not told the time yet.
-func (c *clockCheck) check(ctx context.Context) error {
+// Compare returns an error while the two clocks are too far apart, or the store has not told the time yet.
+func (c *Check) Compare(ctx context.Context) error {
 	if c.store == nil {
 		return nil
 	}

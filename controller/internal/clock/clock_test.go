@@ -1,4 +1,4 @@
-package controller
+package clock
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 func TestSteadyClock(t *testing.T) {
 	const start = 1_000_000 * time.Second
 	machine, passed := start, time.Duration(0)
-	c := newSteadyClock(func() time.Time { return time.Unix(0, int64(machine)) }, func() time.Duration { return passed })
+	c := newSteady(func() time.Time { return time.Unix(0, int64(machine)) }, func() time.Duration { return passed })
 	for _, step := range []struct {
 		what         string
 		passes, jump time.Duration
@@ -35,7 +35,7 @@ func TestSteadyClock(t *testing.T) {
 
 // TestSystemClock: the machine's own goes as the machine's does.
 func TestSystemClock(t *testing.T) {
-	c := systemClock()
+	c := System()
 	for range 1000 {
 		before, now, after := time.Now().Round(0), c.Now(), time.Now().Round(0)
 		if now.Before(before.Add(-time.Second)) || now.After(after.Add(time.Second)) {

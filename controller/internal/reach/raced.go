@@ -1,4 +1,4 @@
-package controller
+package reach
 
 import (
 	"context"
@@ -8,18 +8,18 @@ import (
 	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
-// sayEnded replaces the error of a call that lost a race against the end of its session. The
+// SayEnded replaces the error of a call that lost a race against the end of its session. The
 // call found the session alive, and its sandbox half gone: its caller is told that the session
 // has ended ([yurt.CodeSessionEnded]), and not how the node noticed.
-func (c *Controller) sayEnded(ctx context.Context, sessionID string, err *error) {
+func (r *Reach) SayEnded(ctx context.Context, sessionID string, err *error) {
 	if !mayBeRace(*err) {
 		return
 	}
-	session, readErr := c.store.Session(context.WithoutCancel(ctx), sessionID)
+	session, readErr := r.store.Session(context.WithoutCancel(ctx), sessionID)
 	if readErr != nil || !session.State.Ended() {
 		return
 	}
-	*err = mayExecute(&session)
+	*err = session.MayExecute()
 }
 
 // mayBeRace reports whether the end of a sandbox can be the cause of the error: something is

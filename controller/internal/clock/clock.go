@@ -1,4 +1,5 @@
-package controller
+// Package clock tells the time by which sessions end: the machine's without its jumps, compared with the store's.
+package clock
 
 import (
 	"sync"
@@ -19,10 +20,10 @@ type Clock interface {
 // than time passes by one part in so many.
 const catchUp = 10
 
-// steadyClock is the machine's clock without its jumps. Sessions end by the difference of two of its readings, so a jump of two
+// Steady is the machine's clock without its jumps. Sessions end by the difference of two of its readings, so a jump of two
 // hours would end all idle sessions. It begins with the machine's time, goes as time passes, and moves towards the machine's clock
 // slowly where that was set. Its methods are safe for concurrent use.
-type steadyClock struct {
+type Steady struct {
 	// passed is the time since a fixed moment, independent of all settings of clocks. It counts on while the machine is suspended.
 	passed func() time.Duration
 
@@ -32,19 +33,22 @@ type steadyClock struct {
 	read    time.Duration // the value of passed at that time
 }
 
-func newSteadyClock(machine func() time.Time, passed func() time.Duration) *steadyClock {
-	return &steadyClock{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
+func newSteady(machine func() time.Time, passed func() time.Duration) *Steady {
+	return &Steady{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
 }
 
 // restart sets the clock to the machine's.
-func (c *steadyClock) restart() {
+func (c *Steady) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now, c.read = c.machine().Round(0), c.passed()
 }
 
-// systemClock is the steady clock of this machine.
-func systemClock() *steadyClock { return newSteadyClock(time.Now, sinceBoot) }
+// System is the steady clock of this machine.
+func System() *Steady { return Following(time.Now) }
+
+// Following is a steady clock of this machine that follows another clock in place of the machine's.
+func Following(machine func() time.Time) *Steady { return newSteady(machine, sinceBoot) }
 
 // sinceBoot is how long this machine has run, or was suspended.
 func sinceBoot() time.Duration {
@@ -54,7 +58,7 @@ func sinceBoot() time.Duration {
 }
 
 // Now implements [Clock]. It never goes back, once it has begun.
-func (c *steadyClock) Now() time.Time {
+func (c *Steady) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	read := c.passed()
@@ -67,7 +71,7 @@ func (c *steadyClock) Now() time.Time {
 }
 
 // Until implements [Clock].
-func (c *steadyClock) Until(at time.Time) (<-chan time.Time, func()) {
+func (c *Steady) Until(at time.Time) (<-chan time.Time, func()) {
 	timer := time.NewTimer(at.Sub(c.Now()))
 	return timer.C, func() { timer.Stop() }
 }
