@@ -1,6 +1,9 @@
 package controller
 
-import "github.com/yurtrun/yurt/controller/contract"
+import (
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
+)
 
 // The contracts of stores, nodes and placers, for their implementations and for the transports.
 type (
@@ -19,12 +22,13 @@ type (
 	IdempotencyKey = contract.IdempotencyKey
 	OutputError    = contract.OutputError
 
-	Node         = contract.Node
-	TemplateNode = contract.TemplateNode
-	Placer       = contract.Placer
-	NodePlacer   = contract.NodePlacer
-	SlotPlacer   = contract.SlotPlacer
-	Hints        = contract.Hints
+	Node          = contract.Node
+	ExecutionNode = contract.ExecutionNode
+	TemplateNode  = contract.TemplateNode
+	Placer        = contract.Placer
+	NodePlacer    = contract.NodePlacer
+	SlotPlacer    = contract.SlotPlacer
+	Hints         = contract.Hints
 )
 
 // The errors of a store that say that another request was first.
@@ -35,3 +39,9 @@ var (
 
 // NewerSchema is [contract.NewerSchema].
 func NewerSchema(there, known int64) error { return contract.NewerSchema(there, known) }
+
+// ExecuteRequest is [execution.Request].
+type ExecuteRequest = execution.Request
+
+// ShellCommand is [execution.ShellCommand].
+func ShellCommand(line string) []string { return execution.ShellCommand(line) }

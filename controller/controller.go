@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/clock"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
@@ -39,6 +40,8 @@ type Config struct {
 	// ResultQuota and ResultSpace bound the bytes of results that are kept of a session and of all; 0 is [yurt.ResultQuota] and
 	// [yurt.ResultSpace].
 	ResultQuota, ResultSpace yurt.Size
+	// CancelGrace is how long an execution that is cancelled has to end after the interrupt; 0 is [execution.DefaultCancelGrace].
+	CancelGrace time.Duration
 	// Orphans decides about sandboxes whose session the store does not know.
 	Orphans OrphanPolicy
 }
@@ -46,25 +49,25 @@ type Config struct {
 // Controller holds sessions. Make it with [New], let [Controller.Run] run while it
 // serves, and end it with [Controller.Close].
 type Controller struct {
+	*execution.Runner
+
 	store     Store
 	placer    Placer
 	templates map[string]yurt.Template
 	life      *life.Life
 	reach     *reach.Reach
 	metrics   *metrics
+	tracker   *execution.Tracker
 	reaper    *reaper
 	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
 	guard     nodeGuard            // likewise
 	orphans   orphans
 
-	cancelGrace time.Duration // see CancelExecution
-	retention   time.Duration // of ended sessions
-	quota       yurt.Size     // of results of a session
-	space       yurt.Size     // likewise of all
+	retention time.Duration // of ended sessions
+	space     yurt.Size     // of results of all sessions
 
 	mu      sync.Mutex
-	live    map[string]*liveExecution // executions that this controller follows, by id
-	placing map[string]chan struct{}  // sessions that this controller is placing; closed when placed or failed
+	placing map[string]chan struct{} // sessions that this controller is placing; closed when placed or failed
 }
 
 // Clock tells the time and waits. Tests replace it.
@@ -90,10 +93,10 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates,
 		life: life, reach: reach.New(config.Store, config.Placer, life.Now),
-		cancelGrace: defaultCancelGrace, retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
-		quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), space: cmp.Or(config.ResultSpace, yurt.ResultSpace),
-		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
-		reaper: newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans},
+		retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
+		space:     cmp.Or(config.ResultSpace, yurt.ResultSpace),
+		placing:   map[string]chan struct{}{},
+		reaper:    newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans},
 	}
 	timed, _ := config.Store.(ClockStore)
 	leases, _ := config.Store.(lease.Store)
@@ -106,6 +109,10 @@ func New(config Config) (*Controller, error) {
 		life.Close()
 		return nil, err
 	}
+	c.Runner, c.tracker = execution.New(execution.Config{
+		Life: life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c, Deadlines: c.reaper, Ended: c.metrics.executionEnded,
+		Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
+	})
 	return c, nil
 }
 

@@ -120,7 +120,7 @@ func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.
 		}
 		if done {
 			told++
-			c.reaper.arm(changed)
+			c.reaper.Arm(changed)
 		}
 	}
 	return told, nil

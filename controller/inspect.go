@@ -70,7 +70,7 @@ func (c *Controller) SetTimeouts(ctx context.Context, id string, lifetime, idle 
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	c.reaper.arm(session)
+	c.reaper.Arm(session)
 	return session, nil
 }
 

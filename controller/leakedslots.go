@@ -2,10 +2,14 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/internal/life"
 )
+
+// teardownLimit is how long a node may take to destroy a sandbox, and a placer to release a slot.
+const teardownLimit = time.Minute
 
 // releaseLeakedSlots releases the slots of sessions that have ended or do not exist. A controller leaks them when it dies while it
 // places a session, or cannot release its slot at the end. A session is stored before its slot is made, so the session of a slot
@@ -26,7 +30,7 @@ func (c *Controller) releaseLeakedSlots(ctx context.Context) {
 		case err != nil:
 			c.life.Log.Error("finding the session of a slot", "session", id, "error", err)
 			return // the store is away, for the others too
-		case !session.State.Ended() || c.isBusy(id):
+		case !session.State.Ended() || c.isPlacing(id) || c.tracker.Busy(id):
 			continue
 		}
 		session.Placement.Kind = yurt.PlacementCold // also of one that ended before it was placed

@@ -2,12 +2,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
 const (
@@ -143,95 +140,4 @@ func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Sessio
 		}
 	}
 	return on, nil
-}
-
-// nodeIsLost reports whether the node that an execution runs on is lost, and notes it as
-// the reason for its end. One that is not lost is followed to where it is now.
-func (c *Controller) nodeIsLost(live *liveExecution) bool {
-	work, cancel := life.Detached(live.ctx, startLimit)
-	defer cancel()
-	session, err := c.store.Session(work, live.record.SessionID)
-	if err != nil || session.Placement.Node == "" {
-		return false
-	}
-	node, err := c.placer.Node(work, session.Placement.Node)
-	if err == nil {
-		live.move(node, session.SandboxID)
-	}
-	if yurt.CodeOf(err) != yurt.CodeNotFound {
-		return false
-	}
-	live.endWith(&endCause{yurt.ErrorTypeSandboxLost, "its node " + session.Placement.Node + " is lost"})
-	return true
-}
-
-// startSomewhere starts an execution at its session's node. When that does not answer, it asks again for the one execution of an
-// ephemeral session, under its id, until the node answers or is lost: then it starts it on another node. A lost node may have
-// begun with it all the same, without an acknowledgement; its effects reach no caller.
-func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, session yurt.Session, spec yurt.ExecutionSpec) error {
-	for try := 1; ; try++ {
-		node, sandbox := live.place()
-		err := live.start(ctx, node, sandbox, spec)
-		switch {
-		case try > 1 && isRepeated(err):
-			return nil
-		case session.Mode != yurt.ModeEphemeral || !unanswered(err):
-			return err
-		}
-		life.Sleep(live.ctx, nodeRetry)
-		if ctx.Err() != nil || live.ctx.Err() != nil {
-			return err
-		}
-		node, nodeErr := c.placer.Node(ctx, session.Placement.Node)
-		if nodeErr == nil {
-			live.move(node, sandbox)
-		}
-		if yurt.CodeOf(nodeErr) != yurt.CodeNotFound {
-			continue
-		}
-		if session, err = c.placeElsewhere(ctx, live, session); err != nil {
-			return err
-		}
-	}
-}
-
-// isRepeated reports whether a node refuses an execution because it knows its id already.
-func isRepeated(err error) bool {
-	var coded *yurt.Error
-	return errors.As(err, &coded) && coded.Code == yurt.CodeInvalidArgument && coded.Field == "id"
-}
-
-// placeElsewhere gives a session, whose node is lost before anything ran, another sandbox.
-func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, session yurt.Session) (yurt.Session, error) {
-	if session.HasFiles {
-		return session, yurt.Errorf(yurt.CodeSandboxFailed, "node %s is lost, and with it the files that the session was given; create another session", session.Placement.Node)
-	}
-	template, err := c.pooledTemplate(access.OfTenant(ctx, session.Tenant), session.TemplateID)
-	if err != nil {
-		return session, err
-	}
-	lost := session.Placement.Node
-	session.SandboxID = yurt.NewSandboxID()
-	sandbox, placement, err := c.placer.Place(ctx, session.SandboxSpec(template), Hints{})
-	if err != nil {
-		return session, yurt.OrCode(err, yurt.CodeSandboxFailed, "no sandbox could be made")
-	}
-	session.SandboxID, session.Placement = sandbox.ID, placement
-	moved, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		if s.State != yurt.SessionRunning {
-			return nil, yurt.Errorf(yurt.CodeSessionEnded, "session %s is %s meanwhile: %s", s.ID, s.State, s.Reason)
-		}
-		s.SandboxID, s.Placement = sandbox.ID, placement
-		return s.Remark("its node "+lost+" was lost before anything ran; it goes on at "+placement.Node, c.life.Now()), nil
-	})
-	if err == nil {
-		var node Node
-		if node, err = c.placer.Node(ctx, placement.Node); err == nil {
-			live.move(node, sandbox.ID)
-			c.life.Log.Info("session placed again", "session", session.ID, "lost", lost, "node", placement.Node)
-			return moved, nil
-		}
-	}
-	c.teardown(session, yurt.ErrorTypeSessionEnded, "")
-	return session, err
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
+// pauseLimit is how long a node may take to pause a sandbox, or to resume it.
+const pauseLimit = time.Minute
+
 // PauseSession stops everything that runs in the session. It keeps its memory and gets
 // no CPU time; the timeouts of its executions and its idle timeout stand still, its
 // lifetime does not. One that is paused already stays so.
@@ -47,7 +50,7 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 	if _, err := c.reach.Session(ctx, id); err != nil {
 		return yurt.Session{}, err
 	}
-	work, cancel := life.Detached(ctx, startLimit)
+	work, cancel := life.Detached(ctx, pauseLimit)
 	defer cancel()
 	var before yurt.Session
 	session, err := c.store.ChangeSession(work, id, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
@@ -63,7 +66,7 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 		}
 		return yurt.Session{}, err
 	}
-	c.reaper.arm(session)
+	c.reaper.Arm(session)
 	return session, nil
 }
 

@@ -23,8 +23,8 @@ func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, erro
 	return list, nil
 }
 
-// pooledTemplate returns a template with the size that its warm pool is to have now.
-func (c *Controller) pooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
+// PooledTemplate returns a template with the size that its warm pool is to have now.
+func (c *Controller) PooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
 	template, err := c.Template(ctx, name)
 	if err != nil {
 		return yurt.Template{}, err
@@ -67,7 +67,7 @@ func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
 // SetPool gives the warm pool of a template another size, which lasts. It gets there within a second or so. An empty change
 // leaves the pool to its present rule.
 func (c *Controller) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
-	t, err := c.pooledTemplate(ctx, template)
+	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
 	}
@@ -99,7 +99,7 @@ func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool,
 
 // Pool returns the warm pool of a template; a template without one has the size 0.
 func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, error) {
-	t, err := c.pooledTemplate(ctx, template)
+	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
 	}

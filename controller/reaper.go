@@ -33,15 +33,15 @@ type reaper struct {
 // forgettable is an ended execution that its node still holds.
 type forgettable struct {
 	at        time.Time
-	node      Node
+	node      ExecutionNode
 	sandbox   string
 	execution string
 }
 
 func newReaper() *reaper { return &reaper{wake: make(chan struct{}, 1)} }
 
-// arm makes the reaper look at the session in time.
-func (r *reaper) arm(session yurt.Session) {
+// Arm makes the reaper look at the session in time.
+func (r *reaper) Arm(session yurt.Session) {
 	at, _ := session.Expiry()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,13 +50,12 @@ func (r *reaper) arm(session yurt.Session) {
 	}
 }
 
-// forgetLater has the node forget the execution in a while. The delay is the same
+// ForgetLater has the node forget the execution in a while. The delay is the same
 // for all, so the list stays in order.
-func (r *reaper) forgetLater(live *liveExecution, now time.Time) {
-	node, sandbox := live.place()
+func (r *reaper) ForgetLater(node ExecutionNode, sandboxID, executionID string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forget = append(r.forget, forgettable{now.Add(forgetAfter), node, sandbox, live.record.ID}); len(r.forget) > maxRemembered {
+	if r.forget = append(r.forget, forgettable{now.Add(forgetAfter), node, sandboxID, executionID}); len(r.forget) > maxRemembered {
 		r.notify()
 	}
 }
@@ -221,7 +220,7 @@ func (c *Controller) expireSession(ctx context.Context, id string, now time.Time
 	}
 	c.life.Log.Info("session expired", "session", id, "reason", reason)
 	c.metrics.expired.Inc()
-	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
+	c.tracker.Teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
 	return nil
 }
 

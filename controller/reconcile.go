@@ -26,18 +26,8 @@ func (c *Controller) sweep(ctx context.Context, now time.Time) {
 	} else if purged > 0 {
 		c.life.Log.Info("purged ended sessions", "count", purged)
 	}
-	trimResults(ctx, c, "", c.space)
+	c.tracker.Trim(ctx, "", c.space)
 	c.shrinkStore(ctx) // also after results that were deleted
-}
-
-// trimResults drops what old results have beyond a quota, of a session or of all.
-func trimResults(ctx context.Context, c *Controller, sessionID string, most yurt.Size) {
-	trimmed, err := c.store.TrimResults(ctx, sessionID, int64(most))
-	if err != nil {
-		c.life.Log.Error("bounding results", "session", sessionID, "error", err)
-	} else if trimmed > 0 {
-		c.life.Log.Info("dropped the output of old results", "session", sessionID, "count", trimmed)
-	}
 }
 
 // shrinkStore returns the store's free space to the disk.
@@ -85,7 +75,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 			return fmt.Errorf("judging session %s: %w", session.ID, err)
 		}
 	}
-	if err := c.endOrphans(ctx, unfinished); err != nil {
+	if err := c.tracker.EndOrphans(ctx, unfinished); err != nil {
 		return err
 	}
 	c.judgeSandboxes(ctx, nodes, listed)
@@ -167,7 +157,7 @@ func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership
 	}
 	// This comes before the store is read: otherwise a session that is placed between the two reads would seem not to
 	// own its sandbox, and lose it.
-	if c.isBusy(owner) {
+	if c.isPlacing(owner) || c.tracker.Busy(owner) {
 		return toSession, nil // or its teardown is under way
 	}
 	session, err := c.store.Session(ctx, owner)
@@ -191,12 +181,6 @@ func (c *Controller) destroyOrphan(ctx context.Context, nodeName string, node No
 	work, cancel := life.Detached(ctx, teardownLimit)
 	defer cancel()
 	return node.DestroySandbox(work, sandbox.ID)
-}
-
-// isBusy reports whether this controller places the session or follows executions
-// in it.
-func (c *Controller) isBusy(sessionID string) bool {
-	return c.isPlacing(sessionID) || len(c.liveExecutionsOf(sessionID)) > 0
 }
 
 // judgeSession fails a session whose sandbox is gone and follows the executions of
@@ -223,69 +207,13 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, run
 	if err := c.reconcilePause(ctx, session, sandbox); err != nil {
 		return err
 	}
-	return c.adoptExecutions(ctx, session, running)
+	return c.tracker.Adopt(ctx, session, running)
 }
 
 // judgeUnreachable leaves a session on a node that does not answer to its idle
 // timeout, unless the node turns out to be lost.
 func (c *Controller) judgeUnreachable(session yurt.Session) error {
 	c.guard.note(session.Placement.Node)
-	return nil
-}
-
-// isFollowed reports whether this controller follows the execution, or another one that
-// lives.
-func (c *Controller) isFollowed(record yurt.Execution) bool {
-	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.life.ID && c.life.Members.Lives(record.Owner)
-}
-
-// endOrphans ends executions without a follower whose session has ended: a crash can leave them between the two steps.
-func (c *Controller) endOrphans(ctx context.Context, unfinished []yurt.Execution) error {
-	for _, record := range unfinished {
-		if c.isFollowed(record) {
-			continue
-		}
-		session, err := c.store.Session(ctx, record.SessionID)
-		if err != nil {
-			return err
-		}
-		if !session.State.Ended() {
-			continue
-		}
-		cause := causeOf(session)
-		result := failedResult(cause.errorType, cause.reason, record.CreatedAt, c.life.Now())
-		if _, _, err := c.store.EndExecution(ctx, record.ID, result, keepEnded); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keepEnded is the step that an ended session takes when an execution in it ends.
-func keepEnded(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }
-
-// adoptExecutions follows the unfinished executions of a session that have no follower.
-func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session, unfinished []yurt.Execution) error {
-	if len(unfinished) == 0 {
-		return nil
-	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
-	if err != nil {
-		return err
-	}
-	for _, record := range unfinished {
-		// One that begins just now is registered before it is stored.
-		if c.isFollowed(record) {
-			continue
-		}
-		if mine, err := c.store.OwnExecution(ctx, record.ID, record.Owner, c.life.ID); err != nil || !mine {
-			return err
-		}
-		record.Owner = c.life.ID
-		live := c.register(session, node, record, yurt.DefaultOutputLimit)
-		c.life.Log.Info("following an execution again", "session", session.ID, "execution", record.ID)
-		c.life.Background(func(context.Context) { c.follow(live) })
-	}
 	return nil
 }
 

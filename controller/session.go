@@ -19,11 +19,10 @@ import (
 )
 
 const (
-	placeLimit    = 2 * time.Minute // for making a sandbox
-	teardownLimit = time.Minute     // for destroying one
-	maxKeyBytes   = 256             // of an Idempotency-Key
-
-	maxNamedTemplates = 10 // that an error names at most
+	placeLimit  = 2 * time.Minute        // for making a sandbox
+	firstPoll   = 5 * time.Millisecond   // for a session that another controller is about to make
+	storePoll   = 500 * time.Millisecond // the longest time between two looks for it
+	maxKeyBytes = 256                    // of an Idempotency-Key
 )
 
 // CreateSessionRequest describes a session to make. A nil or empty field takes the template's default.
@@ -119,7 +118,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	if err := validateCreate(req); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
-	template, err := c.pooledTemplate(ctx, req.TemplateID)
+	template, err := c.PooledTemplate(ctx, req.TemplateID)
 	if err != nil {
 		return yurt.Session{}, yurt.Template{}, inField(err, "template_id")
 	}
@@ -338,13 +337,13 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	ready, err := c.markReady(work, session.ID, sandbox, placement)
 	if err != nil { // ended while it was made
 		session.Placement, session.SandboxID = placement, sandbox.ID
-		c.teardown(session, yurt.ErrorTypeSessionEnded, "")
+		c.tracker.Teardown(session, yurt.ErrorTypeSessionEnded, "")
 		c.failUnplaced(err, session.ID, "it could not be stored that its sandbox was ready")
 		return yurt.Session{}, err
 	}
 	c.metrics.sessionCreated(placement.Kind, c.life.Clock.Now().Sub(begin))
 	c.life.Log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
-	c.reaper.arm(ready)
+	c.reaper.Arm(ready)
 	if ctx.Err() != nil && !findable {
 		_, err := c.endSession(work, ready.ID, "the caller left before it was ready")
 		return yurt.Session{}, errors.Join(ctx.Err(), err)
@@ -437,7 +436,7 @@ func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Se
 		return yurt.Session{}, err
 	}
 	c.life.Log.Info("session ended", "session", id, "reason", reason)
-	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
+	c.tracker.Teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
 	return session, nil
 }
 
@@ -461,7 +460,7 @@ func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds
 		return err
 	}
 	c.life.Log.Warn("session failed", "session", id, "reason", reason)
-	c.teardown(session, yurt.ErrorTypeSandboxLost, reason)
+	c.tracker.Teardown(session, yurt.ErrorTypeSandboxLost, reason)
 	return nil
 }
 

@@ -1,13 +1,14 @@
-package controller
+package execution
 
 import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // setContext says where the execution keeps its state.
-func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteRequest) error {
+func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req Request) error {
 	switch {
 	case req.ContextName == nil:
 		program := spec.Entry != "" || len(spec.Args) > 0 || spec.StdinOpen || spec.Terminal != nil
@@ -28,9 +29,9 @@ func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteReque
 }
 
 // Contexts lists the contexts of a session by name.
-func (c *Controller) Contexts(ctx context.Context, sessionID string) (_ []yurt.Context, err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
-	node, session, err := c.nodeOfLive(ctx, sessionID)
+func (r *Runner) Contexts(ctx context.Context, sessionID string) (_ []yurt.Context, err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
+	node, session, err := r.nodeOfLive(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -39,22 +40,22 @@ func (c *Controller) Contexts(ctx context.Context, sessionID string) (_ []yurt.C
 
 // RestartContext ends the interpreters of the contexts of that name with their present execution; waiting executions go on in fresh
 // ones. An empty language means each.
-func (c *Controller) RestartContext(ctx context.Context, sessionID, name, language string) error {
-	return c.changeContext(ctx, sessionID, name, language, Node.RestartContext)
+func (r *Runner) RestartContext(ctx context.Context, sessionID, name, language string) error {
+	return r.changeContext(ctx, sessionID, name, language, contract.Node.RestartContext)
 }
 
 // RemoveContext ends the contexts of that name with everything that runs or waits in
 // them. An empty language means each.
-func (c *Controller) RemoveContext(ctx context.Context, sessionID, name, language string) error {
-	return c.changeContext(ctx, sessionID, name, language, Node.RemoveContext)
+func (r *Runner) RemoveContext(ctx context.Context, sessionID, name, language string) error {
+	return r.changeContext(ctx, sessionID, name, language, contract.Node.RemoveContext)
 }
 
-func (c *Controller) changeContext(ctx context.Context, sessionID, name, language string, change func(Node, context.Context, string, string, string) error) (err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
+func (r *Runner) changeContext(ctx context.Context, sessionID, name, language string, change func(contract.Node, context.Context, string, string, string) error) (err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {
 		return err
 	}
-	node, session, err := c.nodeOfLive(ctx, sessionID)
+	node, session, err := r.nodeOfLive(ctx, sessionID)
 	if err != nil {
 		return err
 	}
@@ -63,18 +64,18 @@ func (c *Controller) changeContext(ctx context.Context, sessionID, name, languag
 
 // AskContext asks the interpreter of a context about code that is not run, as [executor.Executor.AskContext] does. With a
 // language of the template's, it makes a context that does not exist.
-func (c *Controller) AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (_ yurt.Answer, err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
+func (r *Runner) AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (_ yurt.Answer, err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {
 		return yurt.Answer{}, err
 	}
 	if err := question.Validate(); err != nil {
 		return yurt.Answer{}, err
 	}
-	if err := c.life.Serving(); err != nil {
+	if err := r.life.Serving(); err != nil {
 		return yurt.Answer{}, err
 	}
-	session, node, err := c.reach.Use(ctx, sessionID)
+	session, node, err := r.reach.Use(ctx, sessionID)
 	if err != nil {
 		return yurt.Answer{}, err
 	}
@@ -82,11 +83,11 @@ func (c *Controller) AskContext(ctx context.Context, sessionID, name string, que
 		return yurt.Answer{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "context", "an ephemeral session keeps no state; create a session with mode %q", yurt.ModePersistent)
 	}
 	if question.Language != "" {
-		template, err := c.templateOf(ctx, session)
+		template, err := r.templateOf(ctx, session)
 		if err != nil {
 			return yurt.Answer{}, err
 		}
-		if question.Language, err = c.language(ctx, session.TemplateID, template.Runtimes, question.Language); err != nil {
+		if question.Language, err = r.language(ctx, session.TemplateID, template.Runtimes, question.Language); err != nil {
 			return yurt.Answer{}, err
 		}
 	}
@@ -94,18 +95,18 @@ func (c *Controller) AskContext(ctx context.Context, sessionID, name string, que
 }
 
 // nodeOfLive returns the node of a session that has not ended.
-func (c *Controller) nodeOfLive(ctx context.Context, sessionID string) (Node, yurt.Session, error) {
-	if err := c.life.Serving(); err != nil {
+func (r *Runner) nodeOfLive(ctx context.Context, sessionID string) (contract.Node, yurt.Session, error) {
+	if err := r.life.Serving(); err != nil {
 		return nil, yurt.Session{}, err
 	}
-	session, err := c.reach.Session(ctx, sessionID)
+	session, err := r.reach.Session(ctx, sessionID)
 	if err != nil {
 		return nil, yurt.Session{}, err
 	}
 	if err := session.MayExecute(); session.State.Ended() {
 		return nil, yurt.Session{}, err
 	}
-	node, err := c.reach.Node(ctx, session)
+	node, err := r.reach.Node(ctx, session)
 	if err != nil {
 		return nil, yurt.Session{}, err
 	}

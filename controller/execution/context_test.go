@@ -1,4 +1,4 @@
-package controller
+package execution
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestWhatKeepsState(t *testing.T) {
 		"handler":              {yurt.ModePersistent, yurt.ExecutionSpec{Kind: yurt.KindHandler}, nil, "", true},
 		"handler, ephemeral":   {yurt.ModeEphemeral, yurt.ExecutionSpec{Kind: yurt.KindHandler}, nil, "", false},
 	} {
-		err := setContext(&tt.spec, yurt.Session{Mode: tt.mode}, ExecuteRequest{ContextName: tt.given})
+		err := setContext(&tt.spec, yurt.Session{Mode: tt.mode}, Request{ContextName: tt.given})
 		if err != nil || tt.spec.ContextName != tt.context || tt.spec.ContextOptional != tt.optional {
 			t.Errorf("%s: context %q, optional: %t, %v; want %q, %t", name, tt.spec.ContextName, tt.spec.ContextOptional, err, tt.context, tt.optional)
 		}

@@ -1,20 +1,21 @@
-package controller
+package execution
 
 import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // WriteStdin gives an execution that was started with an open stdin, or with a
 // terminal, data to read, and after it the end of its stdin if eof is set. It waits
 // while the execution does not read; when ctx ends first, a part may have been taken.
-func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) (err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
+func (r *Runner) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) (err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
 	if len(data) > yurt.MaxStdinBytes {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "data", "%d bytes are too many; at most %d are allowed at once", len(data), yurt.MaxStdinBytes)
 	}
-	session, node, err := c.running(ctx, sessionID, executionID)
+	session, node, err := r.running(ctx, sessionID, executionID)
 	if err != nil {
 		return err
 	}
@@ -23,12 +24,12 @@ func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID stri
 
 // SignalExecution sends a signal to the first process of an execution and its process group; [yurt.SignalKill] ends every
 // process of the execution in any group.
-func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) (err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
+func (r *Runner) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) (err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
-	session, node, err := c.running(ctx, sessionID, executionID)
+	session, node, err := r.running(ctx, sessionID, executionID)
 	if err != nil {
 		return err
 	}
@@ -36,12 +37,12 @@ func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID
 }
 
 // ResizeExecution gives the terminal of an execution another size.
-func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) (err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
+func (r *Runner) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) (err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
 	if err := size.Validate("tty"); err != nil {
 		return err
 	}
-	session, node, err := c.running(ctx, sessionID, executionID)
+	session, node, err := r.running(ctx, sessionID, executionID)
 	if err != nil {
 		return err
 	}
@@ -49,19 +50,19 @@ func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID
 }
 
 // running returns the session and the node of an execution that has not ended.
-func (c *Controller) running(ctx context.Context, sessionID, executionID string) (yurt.Session, Node, error) {
-	record, err := c.Execution(ctx, sessionID, executionID)
+func (r *Runner) running(ctx context.Context, sessionID, executionID string) (yurt.Session, contract.Node, error) {
+	record, err := r.Execution(ctx, sessionID, executionID)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}
 	if record.State.Ended() {
 		return yurt.Session{}, nil, yurt.Errorf(yurt.CodeExecutionEnded, "execution %s has ended", record.ID)
 	}
-	session, err := c.reach.Session(ctx, sessionID)
+	session, err := r.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}
-	node, err := c.reach.Node(ctx, session)
+	node, err := r.reach.Node(ctx, session)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}

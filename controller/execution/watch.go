@@ -1,4 +1,4 @@
-package controller
+package execution
 
 import (
 	"cmp"
@@ -15,38 +15,38 @@ import (
 //
 // Once the node has forgotten the execution the events come from the stored result, with the same numbers. An event of
 // type [yurt.EventGap] stands in place of output that is not kept any more.
-func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
-	session, err := c.reach.Session(ctx, sessionID)
+func (r *Runner) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
+	session, err := r.reach.Session(ctx, sessionID)
 	if err != nil {
 		return err
 	}
-	record, err := c.Execution(ctx, sessionID, id)
+	record, err := r.Execution(ctx, sessionID, id)
 	if err != nil {
 		return err
 	}
 	w := &watcher{last: after, whole: after == 0, each: each}
-	if live := c.liveExecution(sessionID, record.ID); live != nil {
-		live.watch(+1)
-		defer live.watch(-1)
+	if run := r.tracker.find(sessionID, record.ID); run != nil {
+		run.watch(+1)
+		defer run.watch(-1)
 	}
 	for {
-		watchErr := c.watchNode(ctx, session, record.ID, w)
+		watchErr := r.watchNode(ctx, session, record.ID, w)
 		switch {
 		case w.ended:
 			return nil
 		case w.failed != nil || ctx.Err() != nil:
 			return cmp.Or(w.failed, ctx.Err())
 		case watchErr != nil:
-			c.life.Log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", watchErr)
+			r.life.Log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", watchErr)
 		}
-		ended, again, err := c.endWithin(ctx, sessionID, record.ID, unanswered(watchErr))
+		ended, again, err := r.endWithin(ctx, sessionID, record.ID, unanswered(watchErr))
 		if err != nil {
 			return err
 		}
 		if !again {
 			return w.replay(ctx, ended.Result)
 		}
-		if session, err = c.reach.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
+		if session, err = r.reach.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
 			return err
 		}
 	}
@@ -54,14 +54,14 @@ func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, a
 
 // endWithin waits for the end of an execution: if its node did not answer, only until that
 // is to be tried again.
-func (c *Controller) endWithin(ctx context.Context, sessionID, id string, away bool) (ended yurt.Execution, again bool, _ error) {
+func (r *Runner) endWithin(ctx context.Context, sessionID, id string, away bool) (ended yurt.Execution, again bool, _ error) {
 	limited := ctx
 	if away {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, nodeRetry)
 		defer cancel()
 	}
-	ended, err := c.WaitExecution(limited, sessionID, id)
+	ended, err := r.WaitExecution(limited, sessionID, id)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return ended, true, nil
 	}
@@ -69,18 +69,18 @@ func (c *Controller) endWithin(ctx context.Context, sessionID, id string, away b
 }
 
 // watchNode hands on the events that the node still has.
-func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id string, w *watcher) error {
+func (r *Runner) watchNode(ctx context.Context, session yurt.Session, id string, w *watcher) error {
 	if session.Placement.Node == "" {
 		return nil
 	}
-	node, err := c.reach.Node(ctx, session)
+	node, err := r.reach.Node(ctx, session)
 	if err != nil {
 		return err
 	}
 	return node.WatchExecution(ctx, session.SandboxID, id, w.last, func(e yurt.Event) error {
 		if e.Type == yurt.EventEnded {
 			// A watcher may ask for the result as soon as it hears of the end: the result is stored first.
-			ended, err := c.WaitExecution(ctx, session.ID, id)
+			ended, err := r.WaitExecution(ctx, session.ID, id)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package controller
+package execution
 
 import (
 	"cmp"
@@ -12,21 +12,23 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
 const (
-	startLimit     = time.Minute            // for a node to record an execution
-	defaultHandler = "handler"              // name of a handler that the request does not name
-	firstPoll      = 5 * time.Millisecond   // for a result that another controller is about to store
-	storePoll      = 500 * time.Millisecond // the longest time between two looks for it
+	startLimit        = time.Minute            // for a node to record an execution
+	defaultHandler    = "handler"              // name of a handler that the request does not name
+	maxNamedTemplates = 10                     // that an error names
+	firstPoll         = 5 * time.Millisecond   // for a result that another controller is about to store
+	storePoll         = 500 * time.Millisecond // the longest time between two looks for it
 )
 
-// ExecuteRequest describes an execution: Code in a Language; or Command; or the Handler in Code with an Event; or a
+// Request describes an execution: Code in a Language; or Command; or the Handler in Code with an Event; or a
 // Handler that the program Command serves, which asks the Lambda Runtime API for its events. A field that is nil or
 // empty takes the template's default.
-type ExecuteRequest struct {
+type Request struct {
 	Code     string
 	Language string   // may be left out when the template has one runtime
 	Command  []string // argv; see [ShellCommand]
@@ -54,7 +56,7 @@ type ExecuteRequest struct {
 	Timeout     *yurt.Duration
 	OutputLimit *yurt.Size
 
-	StdinOpen bool               // more may come after Stdin, see [Controller.WriteStdin]
+	StdinOpen bool               // more may come after Stdin, see [Runner.WriteStdin]
 	Terminal  *yurt.TerminalSize // stdin, stdout and stderr are a terminal; zero sides take the default
 }
 
@@ -67,7 +69,7 @@ func ShellCommand(line string) []string {
 }
 
 // kind derives the kind of the execution from the fields that are set.
-func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
+func (r *Request) kind() (yurt.ExecutionKind, error) {
 	handler := r.Handler != "" || r.Event != nil || r.Context != nil
 	switch {
 	case r.Plain && handler:
@@ -86,39 +88,39 @@ func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 // Execute starts req in the session and returns its record at once. It goes on when
 // the caller leaves. A session that has ended is a [yurt.CodeSessionEnded] error;
 // one that cannot run it now is [yurt.CodeIllegalTransition].
-func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (_ yurt.Execution, err error) {
-	defer c.reach.SayEnded(ctx, sessionID, &err)
-	if err := c.life.Serving(); err != nil {
+func (r *Runner) Execute(ctx context.Context, sessionID string, req Request) (_ yurt.Execution, err error) {
+	defer r.reach.SayEnded(ctx, sessionID, &err)
+	if err := r.life.Serving(); err != nil {
 		return yurt.Execution{}, err
 	}
-	session, err := c.reach.Session(ctx, sessionID)
+	session, err := r.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
-	spec, err := c.executionSpec(ctx, session, req)
+	spec, err := r.executionSpec(ctx, session, req)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
 	if err := session.MayExecute(); err != nil { // errors in the request come first
 		return yurt.Execution{}, err
 	}
-	node, err := c.reach.Node(ctx, session)
+	node, err := r.reach.Node(ctx, session)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
 	record := yurt.Execution{
 		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,
-		State: yurt.ExecutionRunning, CreatedAt: c.life.Now(), Owner: c.life.ID,
+		State: yurt.ExecutionRunning, CreatedAt: r.life.Now(), Owner: r.life.ID,
 	}
-	return record, c.start(ctx, node, session, record, spec)
+	return record, r.start(ctx, node, session, record, spec)
 }
 
 // start records the execution, starts it at the node and follows it.
-func (c *Controller) start(ctx context.Context, node Node, session yurt.Session, record yurt.Execution, spec yurt.ExecutionSpec) error {
+func (r *Runner) start(ctx context.Context, node contract.Node, session yurt.Session, record yurt.Execution, spec yurt.ExecutionSpec) error {
 	work, cancel := life.Detached(ctx, startLimit)
 	defer cancel()
-	live := c.register(session, node, record, spec.OutputLimit) // first, so that an end of the session finds it
-	_, err := c.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+	run := r.tracker.register(session, node, record, spec.OutputLimit) // first, so that an end of the session finds it
+	_, err := r.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		if err := s.MayExecute(); err != nil {
 			return nil, err
 		}
@@ -130,28 +132,28 @@ func (c *Controller) start(ctx context.Context, node Node, session yurt.Session,
 		return []yurt.Transition{change}, err
 	})
 	if err != nil {
-		c.drop(live)
-		c.life.Repair(err, "an execution that may not have been stored", record.ID, func(ctx context.Context) error {
-			return c.endUnstarted(ctx, record.ID, err)
+		r.tracker.drop(run)
+		r.life.Repair(err, "an execution that may not have been stored", record.ID, func(ctx context.Context) error {
+			return r.endUnstarted(ctx, record.ID, err)
 		})
 		return err
 	}
-	if err := c.startSomewhere(work, live, session, spec); err != nil {
-		c.finish(live, live.explained(notStarted(err, c.life.Now())), keepSession)
+	if err := r.tracker.startSomewhere(work, run, session, spec); err != nil {
+		r.tracker.finish(run, run.explained(notStarted(err, r.life.Now())), keepSession)
 		return yurt.OrCode(err, yurt.CodeSandboxFailed, "the execution could not be started")
 	}
-	if !c.life.Background(func(context.Context) { c.follow(live) }) {
-		live.leave()
+	if !r.life.Background(func(context.Context) { r.tracker.follow(run) }) {
+		run.leave()
 		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on", record.ID)
 	}
 	return nil
 }
 
 // endUnstarted ends an execution that was not started, if it is there.
-func (c *Controller) endUnstarted(ctx context.Context, id string, cause error) error {
-	result := notStarted(cause, c.life.Now())
-	_, _, err := c.store.EndExecution(ctx, id, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
-		return c.afterEnd(s, running, id, result, keepSession)
+func (r *Runner) endUnstarted(ctx context.Context, id string, cause error) error {
+	result := notStarted(cause, r.life.Now())
+	_, _, err := r.store.EndExecution(ctx, id, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+		return r.tracker.afterEnd(s, running, id, result, keepSession)
 	})
 	if yurt.CodeOf(err) == yurt.CodeExecutionNotFound {
 		return nil
@@ -160,12 +162,12 @@ func (c *Controller) endUnstarted(ctx context.Context, id string, cause error) e
 }
 
 // executionSpec validates req and fills in the defaults of the session's template.
-func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, req ExecuteRequest) (yurt.ExecutionSpec, error) {
+func (r *Runner) executionSpec(ctx context.Context, session yurt.Session, req Request) (yurt.ExecutionSpec, error) {
 	kind, err := req.kind()
 	if err != nil {
 		return yurt.ExecutionSpec{}, err
 	}
-	template, err := c.templateOf(ctx, session)
+	template, err := r.templateOf(ctx, session)
 	if err != nil {
 		return yurt.ExecutionSpec{}, err
 	}
@@ -186,7 +188,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		return yurt.ExecutionSpec{}, err
 	}
 	if req.Command == nil || kind == yurt.KindHandler && len(req.Dependencies) > 0 {
-		if spec.Language, err = c.language(ctx, session.TemplateID, template.Runtimes, req.Language); err != nil {
+		if spec.Language, err = r.language(ctx, session.TemplateID, template.Runtimes, req.Language); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}
 	}
@@ -201,7 +203,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 
 // setHandler says which function is called: of a handler the one that was asked for, of code the
 // default one if the code only defines things and it among them, which its runtime finds out.
-func setHandler(spec *yurt.ExecutionSpec, req ExecuteRequest) error {
+func setHandler(spec *yurt.ExecutionSpec, req Request) error {
 	if spec.Kind == yurt.KindCode && spec.Code != "" && !req.Plain && req.ContextName == nil {
 		spec.Handler = defaultHandler
 	}
@@ -216,17 +218,17 @@ func setHandler(spec *yurt.ExecutionSpec, req ExecuteRequest) error {
 }
 
 // templateOf returns the session's copy of its template.
-func (c *Controller) templateOf(ctx context.Context, session yurt.Session) (*yurt.SessionTemplate, error) {
+func (r *Runner) templateOf(ctx context.Context, session yurt.Session) (*yurt.SessionTemplate, error) {
 	if session.Template != nil {
 		return session.Template, nil
 	}
-	template, err := c.Template(access.OfTenant(ctx, session.Tenant), session.TemplateID)
+	template, err := r.templates.Template(access.OfTenant(ctx, session.Tenant), session.TemplateID)
 	return template.ForSession(), err
 }
 
 // language returns the language to run in: the one that was asked for, which has to belong to one of
 // the runtimes of the template, or that of its only runtime, or [yurt.DefaultLanguage] among several.
-func (c *Controller) language(ctx context.Context, template string, has []string, asked string) (string, error) {
+func (r *Runner) language(ctx context.Context, template string, has []string, asked string) (string, error) {
 	if asked == "" {
 		switch {
 		case len(has) == 1:
@@ -242,7 +244,7 @@ func (c *Controller) language(ctx context.Context, template string, has []string
 	if slices.Contains(has, asked) {
 		return asked, nil
 	}
-	runtimes, err := c.Runtimes(ctx)
+	runtimes, err := r.templates.Runtimes(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -256,7 +258,7 @@ func (c *Controller) language(ctx context.Context, template string, has []string
 		}
 		having = append(having, r.Name)
 	}
-	others, err := c.templatesWith(ctx, having)
+	others, err := r.templatesWith(ctx, having)
 	if err != nil {
 		return "", err
 	}
@@ -271,8 +273,8 @@ func languages(has []string) string {
 }
 
 // templatesWith says which templates have one of the runtimes.
-func (c *Controller) templatesWith(ctx context.Context, runtimes []string) (string, error) {
-	all, err := c.Templates(ctx)
+func (r *Runner) templatesWith(ctx context.Context, runtimes []string) (string, error) {
+	all, err := r.templates.Templates(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -293,26 +295,26 @@ func (c *Controller) templatesWith(ctx context.Context, runtimes []string) (stri
 
 // Execution returns the record of an execution, with its result once it has ended.
 // An empty id means the session's latest.
-func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	if _, err := c.reach.Session(ctx, sessionID); err != nil {
+func (r *Runner) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
+	if _, err := r.reach.Session(ctx, sessionID); err != nil {
 		return yurt.Execution{}, err
 	}
 	if id == "" {
-		return c.store.LatestExecution(ctx, sessionID)
+		return r.store.LatestExecution(ctx, sessionID)
 	}
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, id) {
 		return yurt.Execution{}, yurt.Errorf(yurt.CodeExecutionNotFound, "there is no such execution; ids look like %sab12…", yurt.ExecutionIDPrefix)
 	}
-	return c.store.Execution(ctx, sessionID, id)
+	return r.store.Execution(ctx, sessionID, id)
 }
 
 // Executions lists a session's executions, newest first, without their results: at
 // most limit, of those that come after before.
-func (c *Controller) Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error) {
-	if _, err := c.reach.Session(ctx, sessionID); err != nil {
+func (r *Runner) Executions(ctx context.Context, sessionID string, before contract.Position, limit int) ([]yurt.Execution, error) {
+	if _, err := r.reach.Session(ctx, sessionID); err != nil {
 		return nil, err
 	}
-	return c.store.Executions(ctx, sessionID, before, limit)
+	return r.store.Executions(ctx, sessionID, before, limit)
 }
 
 // mayReach reports whether what a tenant has in memory here is the caller's.
@@ -322,12 +324,12 @@ func mayReach(ctx context.Context, tenant string) bool {
 }
 
 // WaitExecution returns the execution once it has ended, with its result.
-func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
+func (r *Runner) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
-		if live := c.liveExecution(sessionID, id); live != nil && mayReach(ctx, live.tenant) {
-			return c.waitLive(ctx, live)
+		if run := r.tracker.find(sessionID, id); run != nil && mayReach(ctx, run.tenant) {
+			return r.tracker.wait(ctx, run)
 		}
-		record, err := c.Execution(ctx, sessionID, id)
+		record, err := r.Execution(ctx, sessionID, id)
 		if err != nil || record.State.Ended() {
 			return record, err
 		}

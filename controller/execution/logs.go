@@ -1,4 +1,4 @@
-package controller
+package execution
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
@@ -29,14 +30,14 @@ const (
 
 // Logs returns the last limit bytes of the output of a session's executions, the newest last, and whether there was
 // more. A running execution contributes its output so far.
-func (c *Controller) Logs(ctx context.Context, sessionID string, limit int) ([]yurt.LogEntry, bool, error) {
-	session, list, more, err := c.logged(ctx, sessionID, limit)
+func (r *Runner) Logs(ctx context.Context, sessionID string, limit int) ([]yurt.LogEntry, bool, error) {
+	session, list, more, err := r.logged(ctx, sessionID, limit)
 	if err != nil {
 		return nil, false, err
 	}
 	tail := logTail{left: limit, cut: more}
 	for _, e := range list {
-		entries, err := c.logOf(ctx, session, e, tail.left)
+		entries, err := r.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return nil, false, err
 		}
@@ -48,17 +49,17 @@ func (c *Controller) Logs(ctx context.Context, sessionID string, limit int) ([]y
 }
 
 // logged lists the executions of a session for its log, newest first.
-func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (yurt.Session, []yurt.Execution, bool, error) {
+func (r *Runner) logged(ctx context.Context, sessionID string, limit int) (yurt.Session, []yurt.Execution, bool, error) {
 	if limit < 1 || limit > yurt.MaxLogBytes {
 		return yurt.Session{}, nil, false, yurt.FieldErrorf(yurt.CodeInvalidArgument, "limit", "%d is out of range; give 1 to %d bytes", limit, yurt.MaxLogBytes)
 	}
-	session, err := c.reach.Session(ctx, sessionID)
+	session, err := r.reach.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.Session{}, nil, false, err
 	}
 	var list []yurt.Execution
-	for before := (Position{}); len(list) < maxLogged; {
-		page, err := c.store.Executions(ctx, sessionID, before, logPage)
+	for before := (contract.Position{}); len(list) < maxLogged; {
+		page, err := r.store.Executions(ctx, sessionID, before, logPage)
 		if err != nil {
 			return yurt.Session{}, nil, false, err
 		}
@@ -66,18 +67,18 @@ func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (y
 		if len(page) < logPage {
 			return session, list, false, nil
 		}
-		before = Position{CreatedAt: page[len(page)-1].CreatedAt, ID: page[len(page)-1].ID}
+		before = contract.Position{CreatedAt: page[len(page)-1].CreatedAt, ID: page[len(page)-1].ID}
 	}
 	return session, list, true, nil
 }
 
 // logOf returns the output of an execution: of one that has ended the end of each stream, with more than limit bytes where there
 // is more.
-func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution, limit int) ([]yurt.LogEntry, error) {
+func (r *Runner) logOf(ctx context.Context, session yurt.Session, e yurt.Execution, limit int) ([]yurt.LogEntry, error) {
 	if !e.State.Ended() {
-		return c.logSoFar(ctx, session, e.ID)
+		return r.logSoFar(ctx, session, e.ID)
 	}
-	e, err := c.store.Execution(ctx, session.ID, e.ID)
+	e, err := r.store.Execution(ctx, session.ID, e.ID)
 	if err != nil || e.Result == nil {
 		return nil, err
 	}
@@ -96,13 +97,13 @@ func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Exe
 }
 
 // logSoFar returns the output of a running execution.
-func (c *Controller) logSoFar(ctx context.Context, session yurt.Session, id string) ([]yurt.LogEntry, error) {
+func (r *Runner) logSoFar(ctx context.Context, session yurt.Session, id string) ([]yurt.LogEntry, error) {
 	watching, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
 	quiet := time.AfterFunc(logPatience, cancel)
 	defer quiet.Stop()
 	var entries []yurt.LogEntry
-	err := c.WatchExecution(watching, session.ID, id, 0, func(e yurt.Event) error {
+	err := r.WatchExecution(watching, session.ID, id, 0, func(e yurt.Event) error {
 		quiet.Reset(logQuiet)
 		if entry, ok := logEntry(id, e); ok {
 			entries = append(entries, entry)
@@ -154,18 +155,18 @@ func (t *logTail) entries() []yurt.LogEntry {
 
 // FollowLogs calls each with the last limit bytes of the output of the session's ended executions, with all output of
 // those that run, and then with new output as it comes, one call at a time, until the session has ended.
-func (c *Controller) FollowLogs(ctx context.Context, sessionID string, limit int, each func(yurt.LogEntry) error) error {
-	session, list, _, err := c.logged(ctx, sessionID, limit)
+func (r *Runner) FollowLogs(ctx context.Context, sessionID string, limit int, each func(yurt.LogEntry) error) error {
+	session, list, _, err := r.logged(ctx, sessionID, limit)
 	if err != nil {
 		return err
 	}
-	f := &logFollower{c: c, id: sessionID, each: each, seen: map[string]bool{}}
+	f := &logFollower{runner: r, id: sessionID, each: each, seen: map[string]bool{}}
 	tail, room := logTail{left: limit}, true
 	for _, e := range list {
 		if f.seen[e.ID] = e.State.Ended(); !f.seen[e.ID] || !room {
 			continue
 		}
-		entries, err := c.logOf(ctx, session, e, tail.left)
+		entries, err := r.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return err
 		}
@@ -181,9 +182,9 @@ func (c *Controller) FollowLogs(ctx context.Context, sessionID string, limit int
 
 // logFollower follows the executions of a session.
 type logFollower struct {
-	c    *Controller
-	id   string          // of the session
-	seen map[string]bool // executions
+	runner *Runner
+	id     string          // of the session
+	seen   map[string]bool // executions
 
 	mu   sync.Mutex
 	each func(yurt.LogEntry) error
@@ -205,7 +206,7 @@ func (f *logFollower) run(ctx context.Context, ended bool, list []yurt.Execution
 			return group.Wait()
 		}
 		life.Sleep(ctx, logPoll)
-		session, err := f.c.reach.Session(ctx, f.id)
+		session, err := f.runner.reach.Session(ctx, f.id)
 		if err == nil {
 			ended = session.State.Ended()
 			list, err = f.fresh(ctx)
@@ -220,8 +221,8 @@ func (f *logFollower) run(ctx context.Context, ended bool, list []yurt.Execution
 // fresh lists the executions that were not seen yet, and maybe others, newest first.
 func (f *logFollower) fresh(ctx context.Context) ([]yurt.Execution, error) {
 	var list []yurt.Execution
-	for before := (Position{}); ; {
-		page, err := f.c.store.Executions(ctx, f.id, before, logPage)
+	for before := (contract.Position{}); ; {
+		page, err := f.runner.store.Executions(ctx, f.id, before, logPage)
 		if err != nil {
 			return nil, err
 		}
@@ -229,13 +230,13 @@ func (f *logFollower) fresh(ctx context.Context) ([]yurt.Execution, error) {
 		if len(page) < logPage || f.seen[page[len(page)-1].ID] {
 			return list, nil
 		}
-		before = Position{CreatedAt: page[len(page)-1].CreatedAt, ID: page[len(page)-1].ID}
+		before = contract.Position{CreatedAt: page[len(page)-1].CreatedAt, ID: page[len(page)-1].ID}
 	}
 }
 
 // watch passes on the output of one execution. One that is gone has no output.
 func (f *logFollower) watch(ctx context.Context, id string) error {
-	err := f.c.WatchExecution(ctx, f.id, id, 0, func(e yurt.Event) error {
+	err := f.runner.WatchExecution(ctx, f.id, id, 0, func(e yurt.Event) error {
 		entry, ok := logEntry(id, e)
 		if !ok {
 			return nil

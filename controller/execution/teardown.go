@@ -1,4 +1,4 @@
-package controller
+package execution
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	teardownLimit = time.Minute // for destroying a sandbox
+	// askLimit is how long a node that does not answer is asked again; after that a sweep destroys the sandbox.
+	askLimit     = 30 * time.Second
 	lostGrace    = 2 * time.Second // for a node to report the results of a sandbox that is gone
 	watcherGrace = 5 * time.Second // for watchers to read the rest before an ephemeral sandbox goes
 	collectFirst = time.Second     // for a node to begin to tell of an execution
@@ -19,31 +22,31 @@ const (
 	collectTries = 25 // times collectQuiet
 )
 
-// teardown destroys the sandbox of a session that has ended, in the background. Its executions end with errorType and
+// Teardown destroys the sandbox of a session that has ended, in the background. Its executions end with errorType and
 // reason, and keep their output so far. A controller that is closed leaves it to the sweep of the next life.
-func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
+func (t *Tracker) Teardown(session yurt.Session, errorType, reason string) {
 	if session.Placement.Node == "" {
 		return // not placed yet: the placing request finds it ended and comes back
 	}
 	cause := &endCause{errorType, reason}
-	running := c.liveExecutionsOf(session.ID)
-	for _, live := range running {
-		live.endWith(cause)
+	running := t.of(session.ID)
+	for _, run := range running {
+		run.endWith(cause)
 	}
-	c.life.ClearUp(func(ctx context.Context) {
+	t.life.ClearUp(func(ctx context.Context) {
 		work, cancel := life.Detached(ctx, teardownLimit)
 		defer cancel()
 		if len(running) > 0 {
-			defer c.collectOutput(work, running)()
+			defer t.collectOutput(work, running)()
 		}
-		c.destroySandbox(work, session)
+		t.destroySandbox(work, session)
 		grace, stop := context.WithTimeout(work, lostGrace)
 		defer stop()
-		for _, live := range running {
+		for _, run := range running {
 			select {
-			case <-live.done:
+			case <-run.done:
 			case <-grace.Done():
-				live.cancel(cause)
+				run.cancel(cause)
 			}
 		}
 	})
@@ -52,20 +55,20 @@ func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 // destroySandbox asks the node to destroy the session's sandbox, and goes on to ask one
 // that does not answer. Any other failure is left to the sweep, which finds a sandbox whose
 // session has ended.
-func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
-	if err := c.destroyAtNode(ctx, session); err != nil {
-		c.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+func (t *Tracker) destroySandbox(ctx context.Context, session yurt.Session) {
+	if err := t.destroyAtNode(ctx, session); err != nil {
+		t.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
 		if unanswered(err) {
-			c.life.Background(func(ctx context.Context) { c.destroyLater(ctx, session) })
+			t.life.Background(func(ctx context.Context) { t.destroyLater(ctx, session) })
 		}
 	}
-	if err := c.placer.Release(ctx, session); err != nil {
-		c.life.Log.Error("releasing the slot of a session", "session", session.ID, "error", err)
+	if err := t.placer.Release(ctx, session); err != nil {
+		t.life.Log.Error("releasing the slot of a session", "session", session.ID, "error", err)
 	}
 }
 
-func (c *Controller) destroyAtNode(ctx context.Context, session yurt.Session) error {
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+func (t *Tracker) destroyAtNode(ctx context.Context, session yurt.Session) error {
+	node, err := t.placer.Node(ctx, session.Placement.Node)
 	if err != nil {
 		return err
 	}
@@ -74,17 +77,17 @@ func (c *Controller) destroyAtNode(ctx context.Context, session yurt.Session) er
 
 // destroyLater asks a node again that did not answer, such as one whose executor is being
 // started again, until it does or the sweep's time has come.
-func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
-	ctx, cancel := context.WithTimeout(ctx, sweepInterval)
+func (t *Tracker) destroyLater(ctx context.Context, session yurt.Session) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	for ctx.Err() == nil {
 		life.Sleep(ctx, nodeRetry)
-		err := c.destroyAtNode(ctx, session)
+		err := t.destroyAtNode(ctx, session)
 		if unanswered(err) {
 			continue
 		}
 		if err != nil {
-			c.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+			t.life.Log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
 		}
 		return
 	}
@@ -92,24 +95,24 @@ func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
 
 // destroyAfterWatchers destroys the sandbox of an ephemeral session once the watchers of its execution have read the
 // rest of it.
-func (c *Controller) destroyAfterWatchers(session yurt.Session, live *liveExecution) {
-	c.life.ClearUp(func(ctx context.Context) {
-		for deadline := time.Now().Add(watcherGrace); live.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
+func (t *Tracker) destroyAfterWatchers(session yurt.Session, run *inflight) {
+	t.life.ClearUp(func(ctx context.Context) {
+		for deadline := time.Now().Add(watcherGrace); run.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
 			life.Sleep(ctx, collectQuiet)
 		}
 		work, cancel := life.Detached(ctx, teardownLimit)
 		defer cancel()
-		c.destroySandbox(work, session)
+		t.destroySandbox(work, session)
 	})
 }
 
-func (l *liveExecution) watched() bool {
+func (l *inflight) watched() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.watchers > 0
 }
 
-func (l *liveExecution) watch(by int) {
+func (l *inflight) watch(by int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watchers += by
@@ -117,24 +120,24 @@ func (l *liveExecution) watch(by int) {
 
 // collectOutput reads the output of the executions so far, and goes on reading until stop is called. It returns after
 // a moment without new output.
-func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution) (stop func()) {
+func (t *Tracker) collectOutput(ctx context.Context, running []*inflight) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var (
 		readers sync.WaitGroup
 		events  atomic.Int64
 		begun   = make(chan struct{}, len(running))
 	)
-	for _, live := range running {
-		collected := &outputs{limit: int(live.limit)}
-		live.mu.Lock()
-		live.partial = collected
-		live.mu.Unlock()
+	for _, run := range running {
+		collected := &outputs{limit: int(run.limit)}
+		run.mu.Lock()
+		run.partial = collected
+		run.mu.Unlock()
 		readers.Go(func() {
 			first := sync.OnceFunc(func() { begun <- struct{}{} })
 			defer first()
-			node, sandbox := live.place()
+			node, sandbox := run.place()
 			// The error is the expected end of the sandbox.
-			_ = node.WatchExecution(ctx, sandbox, live.record.ID, 0, func(e yurt.Event) error {
+			_ = node.WatchExecution(ctx, sandbox, run.record.ID, 0, func(e yurt.Event) error {
 				events.Add(1)
 				collected.add(e)
 				first()
