@@ -3,6 +3,7 @@ package controller
 import (
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/fleet"
 )
 
 // The contracts of stores, nodes and placers, for their implementations and for the transports.
@@ -45,3 +46,14 @@ type ExecuteRequest = execution.Request
 
 // ShellCommand is [execution.ShellCommand].
 func ShellCommand(line string) []string { return execution.ShellCommand(line) }
+
+// OrphanPolicy is [fleet.OrphanPolicy].
+type OrphanPolicy = fleet.OrphanPolicy
+
+// The policies, and the grace of a drain.
+const (
+	OrphansRefuse     = fleet.OrphansRefuse
+	OrphansDestroy    = fleet.OrphansDestroy
+	OrphansKeep       = fleet.OrphansKeep
+	DefaultDrainGrace = fleet.DefaultDrainGrace
+)

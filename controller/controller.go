@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/internal/clock"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
@@ -50,6 +50,7 @@ type Config struct {
 // serves, and end it with [Controller.Close].
 type Controller struct {
 	*execution.Runner
+	*fleet.Nodes
 
 	store     Store
 	placer    Placer
@@ -58,13 +59,8 @@ type Controller struct {
 	reach     *reach.Reach
 	metrics   *metrics
 	tracker   *execution.Tracker
-	reaper    *reaper
-	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
-	guard     nodeGuard            // likewise
-	orphans   orphans
-
-	retention time.Duration // of ended sessions
-	space     yurt.Size     // of results of all sessions
+	keeper    *fleet.Keeper
+	deadlines *fleet.Deadlines
 
 	mu      sync.Mutex
 	placing map[string]chan struct{} // sessions that this controller is placing; closed when placed or failed
@@ -93,16 +89,13 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates,
 		life: life, reach: reach.New(config.Store, config.Placer, life.Now),
-		retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
-		space:     cmp.Or(config.ResultSpace, yurt.ResultSpace),
-		placing:   map[string]chan struct{}{},
-		reaper:    newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans},
+		placing: map[string]chan struct{}{}, deadlines: fleet.NewDeadlines(),
 	}
 	timed, _ := config.Store.(ClockStore)
 	leases, _ := config.Store.(lease.Store)
 	life.Members = lease.New(lease.Config{
 		Store: leases, ID: life.ID, Time: cmp.Or(config.LeaseTime, lease.DefaultTime), Log: config.Logger,
-		Fit: clock.NewCheck(timed, config.Clock).Compare, Changed: c.reaper.sweepSoon,
+		Fit: clock.NewCheck(timed, config.Clock).Compare, Changed: c.deadlines.SweepSoon,
 	})
 	var err error
 	if c.metrics, err = newMetrics(config.Metrics, config.Store, life.Members); err != nil {
@@ -110,37 +103,21 @@ func New(config Config) (*Controller, error) {
 		return nil, err
 	}
 	c.Runner, c.tracker = execution.New(execution.Config{
-		Life: life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c, Deadlines: c.reaper, Ended: c.metrics.executionEnded,
+		Life: life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c, Deadlines: c.deadlines, Ended: c.metrics.executionEnded,
 		Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
+	})
+	shrink, _ := config.Store.(ShrinkStore)
+	c.Nodes, c.keeper = fleet.New(fleet.Config{
+		Life: life, Store: config.Store, Shrink: shrink, Placer: config.Placer, Templates: c, Sessions: c, Executions: c.tracker,
+		Deadlines: c.deadlines, Expired: c.metrics.expired.Inc, Retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
+		Space: cmp.Or(config.ResultSpace, yurt.ResultSpace), Orphans: config.Orphans,
 	})
 	return c, nil
 }
 
 // Run recovers the sessions of an earlier life, then ends sessions that run out or
 // lose their sandbox, until ctx is done. It is called once.
-func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(access.Systemwide(ctx))
-	defer cancel()
-	defer context.AfterFunc(c.life.Context(), cancel)()
-
-	watchers := newNodeWatchers(c)
-	defer watchers.wait()
-	defer cancel() // before the wait: a watcher ends when its context does
-	if err := c.life.Members.Beat(ctx); err != nil {
-		return err
-	}
-	if c.life.Members.Leads() {
-		c.reaper.takeSweep() // which this is
-		if err := c.recoverSessions(ctx); err != nil {
-			return err
-		}
-		watchers.refresh(ctx)
-	}
-	c.life.Recover()
-	watchers.tasks.Go(func() { c.life.Members.Run(ctx) })
-	c.reap(ctx, watchers)
-	return nil
-}
+func (c *Controller) Run(ctx context.Context) error { return c.keeper.Run(ctx) }
 
 // Leads reports whether this controller, of those that share its store, ends sessions that run out, sizes warm pools
 // and sweeps. Another one takes over when the leader is silent, so a leader's work has to be harmless when two

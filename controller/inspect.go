@@ -1,13 +1,9 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
@@ -70,63 +66,6 @@ func (c *Controller) SetTimeouts(ctx context.Context, id string, lifetime, idle 
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	c.reaper.Arm(session)
+	c.deadlines.Arm(session)
 	return session, nil
-}
-
-// Sandboxes lists the sandboxes of all nodes that answer, oldest first.
-func (c *Controller) Sandboxes(ctx context.Context) ([]yurt.Sandbox, error) {
-	nodes, err := c.placer.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := c.shownSandboxes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var list []yurt.Sandbox
-	for _, sandboxes := range c.listSandboxes(ctx, nodes) {
-		for _, sandbox := range sandboxes {
-			if shown(sandbox) {
-				list = append(list, sandbox)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b yurt.Sandbox) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
-	})
-	return list, nil
-}
-
-// shownSandboxes tells which sandboxes the caller may see: those of its tenant's sessions. The operator sees the warm ones too.
-func (c *Controller) shownSandboxes(ctx context.Context) (func(yurt.Sandbox) bool, error) {
-	caller, known := access.From(ctx)
-	if !known || caller.Everywhere() {
-		return func(yurt.Sandbox) bool { return true }, nil
-	}
-	sessions, err := c.store.Sessions(ctx, SessionQuery{Live: true})
-	if err != nil {
-		return nil, err
-	}
-	own := make(map[string]bool, len(sessions))
-	for _, session := range sessions {
-		own[session.ID] = true
-	}
-	return func(s yurt.Sandbox) bool {
-		owner := s.Labels[yurt.SessionLabel]
-		return own[owner] || owner == "" && caller.Operates()
-	}, nil
-}
-
-// Sandbox returns one of them.
-func (c *Controller) Sandbox(ctx context.Context, id string) (yurt.Sandbox, error) {
-	list, err := c.Sandboxes(ctx)
-	if err != nil {
-		return yurt.Sandbox{}, err
-	}
-	at := slices.IndexFunc(list, func(s yurt.Sandbox) bool { return s.ID == id })
-	if at < 0 {
-		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxNotFound, "no node that answers has a sandbox %.64q", id)
-	}
-	return list[at], nil
 }

@@ -66,7 +66,7 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 		}
 		return yurt.Session{}, err
 	}
-	c.reaper.Arm(session)
+	c.deadlines.Arm(session)
 	return session, nil
 }
 
@@ -95,8 +95,8 @@ func (c *Controller) undoPause(ctx context.Context, after, before yurt.Session) 
 	return err
 }
 
-// reconcilePause makes a sandbox follow its session after a crash between the two.
-func (c *Controller) reconcilePause(ctx context.Context, session yurt.Session, sandbox yurt.Sandbox) error {
+// FollowPause makes a sandbox follow its session after a crash between the two.
+func (c *Controller) FollowPause(ctx context.Context, session yurt.Session, sandbox yurt.Sandbox) error {
 	if (session.State == yurt.SessionPaused) == (sandbox.State == yurt.SandboxPaused) {
 		return nil
 	}

@@ -297,7 +297,8 @@ func (c *Controller) beginPlacing(id string) (placed func()) {
 	}
 }
 
-func (c *Controller) isPlacing(id string) bool {
+// Placing reports whether this controller is making the session.
+func (c *Controller) Placing(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.placing[id] != nil
@@ -328,7 +329,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	sandbox, placement, err := c.placer.Place(work, spec, c.hints(work, session))
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
-		if failErr := c.failSession(work, session.ID, reason); failErr != nil {
+		if failErr := c.Fail(work, session.ID, reason); failErr != nil {
 			c.life.Log.Error("failing a session that could not be placed", "session", session.ID, "error", failErr)
 			c.failUnplaced(failErr, session.ID, reason)
 		}
@@ -343,7 +344,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	}
 	c.metrics.sessionCreated(placement.Kind, c.life.Clock.Now().Sub(begin))
 	c.life.Log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
-	c.reaper.Arm(ready)
+	c.deadlines.Arm(ready)
 	if ctx.Err() != nil && !findable {
 		_, err := c.endSession(work, ready.ID, "the caller left before it was ready")
 		return yurt.Session{}, errors.Join(ctx.Err(), err)
@@ -355,7 +356,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 // again, because of which that is so.
 func (c *Controller) failUnplaced(cause error, id, reason string) {
 	c.life.Repair(cause, "a session that could not be placed", id, func(ctx context.Context) error {
-		err := c.failSession(ctx, id, reason)
+		err := c.Fail(ctx, id, reason)
 		if yurt.CodeOf(err) == yurt.CodeSessionNotFound {
 			return nil // it was not stored either
 		}
@@ -440,14 +441,14 @@ func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Se
 	return session, nil
 }
 
-// failSession ends the session as failed, unless it has ended already, and clears
+// Fail ends the session as failed, unless it has ended already, and clears
 // up after it.
-func (c *Controller) failSession(ctx context.Context, id, reason string) error {
-	return c.failSessionIf(ctx, id, reason, func(*yurt.Session) bool { return true })
+func (c *Controller) Fail(ctx context.Context, id, reason string) error {
+	return c.FailIf(ctx, id, reason, func(*yurt.Session) bool { return true })
 }
 
-// failSessionIf does so only when holds still says so.
-func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds func(*yurt.Session) bool) error {
+// FailIf does so only when holds still says so.
+func (c *Controller) FailIf(ctx context.Context, id, reason string, holds func(*yurt.Session) bool) error {
 	failed := false
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		if failed = !s.State.Ended() && holds(s); !failed {

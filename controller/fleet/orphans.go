@@ -1,4 +1,4 @@
-package controller
+package fleet
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type OrphanPolicy string
 
 // The policies.
 const (
-	// OrphansRefuse, the default, has [Controller.Run] fail when the store knows no sandbox of those that it finds, since that
+	// OrphansRefuse, the default, has [Keeper.Run] fail when the store knows no sandbox of those that it finds, since that
 	// store was emptied, or is another one. Sandboxes that a node brings later are held.
 	OrphansRefuse OrphanPolicy = ""
 	// OrphansDestroy destroys them.
@@ -41,8 +41,8 @@ type orphans struct {
 
 // checkStore decides at the first look whether the store is the one that the living sandboxes belong to, before
 // any session or sandbox is touched.
-func (c *Controller) checkStore(ctx context.Context, sessions []yurt.Session, listed map[string]map[string]yurt.Sandbox) error {
-	if c.orphans.inherited != nil {
+func (k *Keeper) checkStore(ctx context.Context, sessions []yurt.Session, listed map[string]map[string]yurt.Sandbox) error {
+	if k.orphans.inherited != nil {
 		return nil
 	}
 	var unknown []string
@@ -52,10 +52,10 @@ func (c *Controller) checkStore(ctx context.Context, sessions []yurt.Session, li
 			if owner == "" || sandbox.State == yurt.SandboxDead {
 				continue
 			}
-			_, err := c.store.Session(ctx, owner)
+			_, err := k.store.Session(ctx, owner)
 			switch {
 			case err == nil:
-				c.orphans.trusted = true
+				k.orphans.trusted = true
 			case yurt.CodeOf(err) == yurt.CodeSessionNotFound:
 				unknown = append(unknown, sandbox.ID+" on node "+node)
 			default:
@@ -63,12 +63,12 @@ func (c *Controller) checkStore(ctx context.Context, sessions []yurt.Session, li
 			}
 		}
 	}
-	if len(unknown) > 0 && !c.orphans.trusted && c.orphans.policy == OrphansRefuse {
+	if len(unknown) > 0 && !k.orphans.trusted && k.orphans.policy == OrphansRefuse {
 		return unknownSandboxes(unknown)
 	}
-	c.orphans.inherited = map[string]bool{}
+	k.orphans.inherited = map[string]bool{}
 	for _, session := range sessions {
-		c.orphans.inherited[session.ID] = true
+		k.orphans.inherited[session.ID] = true
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package controller
+package fleet
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // NodeList describes every known node, by name. Warm sandboxes are named by their template where this controller knows the
 // template of the digest.
-func (c *Controller) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
-	nodes, err := c.placer.NodeList(ctx)
+func (n *Nodes) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
+	nodes, err := n.placer.NodeList(ctx)
 	if err != nil {
 		return nil, err
 	}
-	templates, err := c.Templates(ctx)
+	templates, err := n.templates.Templates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ const maxNamed = 10
 
 // noSuchNode is the error for a name that no node has. It names the node that was probably
 // meant, and those that there are.
-func noSuchNode(ctx context.Context, placer NodePlacer, name string) error {
+func noSuchNode(ctx context.Context, placer contract.NodePlacer, name string) error {
 	nodes, err := placer.NodeList(ctx)
 	if err != nil {
 		return err
@@ -67,6 +68,6 @@ func noSuchNode(ctx context.Context, placer NodePlacer, name string) error {
 }
 
 // Warnings lists the faults that do not keep the controller from serving.
-func (c *Controller) Warnings() []string {
-	return append(c.orphans.warnings(), c.placer.Warnings()...)
+func (n *Nodes) Warnings() []string {
+	return append(n.orphans.warnings(), n.placer.Warnings()...)
 }

@@ -1,10 +1,11 @@
-package controller
+package fleet
 
 import (
 	"context"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 const (
@@ -35,7 +36,7 @@ func newNodeGuard() nodeGuard {
 func (g *nodeGuard) note(name string) { g.known[name] = true }
 
 // noteListed notes which of the nodes that are there could be listed.
-func (g *nodeGuard) noteListed(nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
+func (g *nodeGuard) noteListed(nodes map[string]contract.Node, listed map[string]map[string]yurt.Sandbox) {
 	before := g.deaf
 	g.deaf = map[string]int{}
 	for name := range nodes {
@@ -60,58 +61,58 @@ func (g *nodeGuard) forget() { clear(g.noticed) }
 
 // checkNodes fails the sessions of nodes that are lost, and tells those of nodes that
 // drain.
-func (c *Controller) checkNodes(ctx context.Context) {
-	nodes, err := c.placer.Nodes(ctx)
+func (k *Keeper) checkNodes(ctx context.Context) {
+	nodes, err := k.placer.Nodes(ctx)
 	if err != nil {
-		c.life.Log.Error("listing nodes", "error", err)
+		k.life.Log.Error("listing nodes", "error", err)
 		return
 	}
 	there := make(map[string]bool, len(nodes))
 	for name := range nodes {
-		c.guard.note(name)
-		delete(c.guard.lost, name)
-		if there[name] = true; !c.guard.there[name] {
-			c.reaper.sweepSoon() // it may have sandboxes that could not be ended while it was away
+		k.guard.note(name)
+		delete(k.guard.lost, name)
+		if there[name] = true; !k.guard.there[name] {
+			k.deadlines.SweepSoon() // it may have sandboxes that could not be ended while it was away
 		}
 	}
-	c.guard.there = there
-	for name := range c.guard.known {
+	k.guard.there = there
+	for name := range k.guard.known {
 		if _, there := nodes[name]; !there {
-			c.checkMissing(ctx, name)
+			k.checkMissing(ctx, name)
 		}
 	}
-	c.checkDraining(ctx)
+	k.checkDraining(ctx)
 }
 
 // checkMissing fails the sessions of a node that does not answer, once it is lost.
-func (c *Controller) checkMissing(ctx context.Context, name string) {
-	_, err := c.placer.Node(ctx, name)
+func (k *Keeper) checkMissing(ctx context.Context, name string) {
+	_, err := k.placer.Node(ctx, name)
 	if yurt.CodeOf(err) != yurt.CodeNotFound {
-		delete(c.guard.lost, name)
+		delete(k.guard.lost, name)
 		return
 	}
-	now := c.life.Clock.Now()
-	since, noted := c.guard.lost[name]
+	now := k.life.Clock.Now()
+	since, noted := k.guard.lost[name]
 	if !noted {
 		since = now
-		c.guard.lost[name] = now
-		c.life.Log.Warn("a node is lost", "node", name)
+		k.guard.lost[name] = now
+		k.life.Log.Warn("a node is lost", "node", name)
 	}
 	patient := now.Sub(since) < moveGrace
-	if err := c.failSessionsOf(ctx, name, patient); err != nil {
-		c.life.Log.Error("failing the sessions of a node that is lost", "node", name, "error", err)
+	if err := k.failSessionsOf(ctx, name, patient); err != nil {
+		k.life.Log.Error("failing the sessions of a node that is lost", "node", name, "error", err)
 		return
 	}
 	if !patient {
-		delete(c.guard.known, name)
-		delete(c.guard.lost, name)
+		delete(k.guard.known, name)
+		delete(k.guard.lost, name)
 	}
 }
 
 // failSessionsOf fails the sessions of a node that is lost; when it is patient, not those
 // that may be started elsewhere.
-func (c *Controller) failSessionsOf(ctx context.Context, name string, patient bool) error {
-	sessions, err := c.sessionsOn(ctx, name)
+func (k *Keeper) failSessionsOf(ctx context.Context, name string, patient bool) error {
+	sessions, err := k.notices.sessionsOn(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -120,24 +121,9 @@ func (c *Controller) failSessionsOf(ctx context.Context, name string, patient bo
 			continue
 		}
 		stillThere := func(s *yurt.Session) bool { return s.Placement.Node == name }
-		if err := c.failSessionIf(ctx, session.ID, "its node "+name+" is lost", stillThere); err != nil {
+		if err := k.sessions.FailIf(ctx, session.ID, "its node "+name+" is lost", stillThere); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sessionsOn lists the live sessions whose sandbox is on the node.
-func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Session, error) {
-	live, err := c.store.Sessions(ctx, SessionQuery{Live: true})
-	if err != nil {
-		return nil, err
-	}
-	var on []yurt.Session
-	for _, session := range live {
-		if session.Placement.Node == name {
-			on = append(on, session)
-		}
-	}
-	return on, nil
 }

@@ -1,4 +1,4 @@
-package controller
+package fleet
 
 import (
 	"context"
@@ -13,22 +13,22 @@ const watchRetry = time.Second // before a node whose watch broke is watched aga
 
 // nodeWatchers watches every node for sandboxes that die.
 type nodeWatchers struct {
-	c     *Controller
+	k     *Keeper
 	tasks sync.WaitGroup
 
 	mu      sync.Mutex
 	watched map[string]bool // by node
 }
 
-func newNodeWatchers(c *Controller) *nodeWatchers {
-	return &nodeWatchers{c: c, watched: map[string]bool{}}
+func newNodeWatchers(k *Keeper) *nodeWatchers {
+	return &nodeWatchers{k: k, watched: map[string]bool{}}
 }
 
 // refresh watches the nodes that are not watched yet, until ctx is done.
 func (w *nodeWatchers) refresh(ctx context.Context) {
-	nodes, err := w.c.placer.Nodes(ctx)
+	nodes, err := w.k.placer.Nodes(ctx)
 	if err != nil {
-		w.c.life.Log.Error("listing nodes", "error", err)
+		w.k.life.Log.Error("listing nodes", "error", err)
 		return
 	}
 	w.mu.Lock()
@@ -50,15 +50,15 @@ func (w *nodeWatchers) refresh(ctx context.Context) {
 // watch follows one node until it is gone, and gives it back to refresh.
 func (w *nodeWatchers) watch(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		node, err := w.c.placer.Node(ctx, name)
+		node, err := w.k.placer.Node(ctx, name)
 		if err == nil {
-			err = node.WatchSandboxes(ctx, func(dead yurt.Sandbox) { w.c.sandboxDied(dead) })
+			err = node.WatchSandboxes(ctx, func(dead yurt.Sandbox) { w.k.sandboxDied(dead) })
 		}
 		if yurt.CodeOf(err) == yurt.CodeNotFound {
 			return
 		}
 		if ctx.Err() == nil {
-			w.c.life.Log.Error("watching the sandboxes of a node", "node", name, "error", err)
+			w.k.life.Log.Error("watching the sandboxes of a node", "node", name, "error", err)
 			life.Sleep(ctx, watchRetry)
 		}
 	}
@@ -67,14 +67,14 @@ func (w *nodeWatchers) watch(ctx context.Context, name string) {
 func (w *nodeWatchers) wait() { w.tasks.Wait() }
 
 // sandboxDied fails the session of a sandbox that died.
-func (c *Controller) sandboxDied(dead yurt.Sandbox) {
+func (k *Keeper) sandboxDied(dead yurt.Sandbox) {
 	owner := dead.Labels[yurt.SessionLabel]
 	if owner == "" {
 		return
 	}
-	c.life.Background(func(ctx context.Context) {
-		if err := c.failSession(ctx, owner, deathReason(dead)); err != nil {
-			c.life.Log.Error("failing a session whose sandbox died", "session", owner, "sandbox", dead.ID, "error", err)
+	k.life.Background(func(ctx context.Context) {
+		if err := k.sessions.Fail(ctx, owner, deathReason(dead)); err != nil {
+			k.life.Log.Error("failing a session whose sandbox died", "session", owner, "sandbox", dead.ID, "error", err)
 		}
 	})
 }

@@ -1,15 +1,16 @@
-package controller
+package fleet
 
 import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // TestNodeThatCannotBeListed has the next sweep come soon for a while, and again after it was listed.
 func TestNodeThatCannotBeListed(t *testing.T) {
 	guard := newNodeGuard()
-	nodes := map[string]Node{"deaf": nil, "well": nil}
+	nodes := map[string]contract.Node{"deaf": nil, "well": nil}
 	some := map[string]map[string]yurt.Sandbox{"well": {}}
 	all := map[string]map[string]yurt.Sandbox{"well": {}, "deaf": {}}
 	for round := range 2 {
