@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,21 +48,20 @@ type Config struct {
 // Controller holds sessions. Make it with [New], let [Controller.Run] run while it
 // serves, and end it with [Controller.Close].
 type Controller struct {
+	*Catalog
+	*Files
 	*execution.Runner
 	*fleet.Nodes
 
-	store     Store
-	placer    Placer
-	templates map[string]yurt.Template
 	life      *life.Life
 	reach     *reach.Reach
+	store     Store
+	placer    Placer
 	metrics   *metrics
+	ledger    *ledger
 	tracker   *execution.Tracker
 	keeper    *fleet.Keeper
 	deadlines *fleet.Deadlines
-
-	mu      sync.Mutex
-	placing map[string]chan struct{} // sessions that this controller is placing; closed when placed or failed
 }
 
 // Clock tells the time and waits. Tests replace it.
@@ -85,34 +83,42 @@ func New(config Config) (*Controller, error) {
 	for _, t := range config.Templates {
 		templates[t.Name] = t
 	}
-	life := life.New(config.Clock, config.Logger)
 	c := &Controller{
-		store: config.Store, placer: config.Placer, templates: templates,
-		life: life, reach: reach.New(config.Store, config.Placer, life.Now),
-		placing: map[string]chan struct{}{}, deadlines: fleet.NewDeadlines(),
+		Catalog: &Catalog{store: config.Store, placer: config.Placer, builtIn: templates},
+		life:    life.New(config.Clock, config.Logger), store: config.Store, placer: config.Placer, deadlines: fleet.NewDeadlines(),
 	}
 	timed, _ := config.Store.(ClockStore)
 	leases, _ := config.Store.(lease.Store)
-	life.Members = lease.New(lease.Config{
-		Store: leases, ID: life.ID, Time: cmp.Or(config.LeaseTime, lease.DefaultTime), Log: config.Logger,
+	c.life.Members = lease.New(lease.Config{
+		Store: leases, ID: c.life.ID, Time: cmp.Or(config.LeaseTime, lease.DefaultTime), Log: config.Logger,
 		Fit: clock.NewCheck(timed, config.Clock).Compare, Changed: c.deadlines.SweepSoon,
 	})
 	var err error
-	if c.metrics, err = newMetrics(config.Metrics, config.Store, life.Members); err != nil {
-		life.Close()
+	if c.metrics, err = newMetrics(config.Metrics, config.Store, c.life.Members); err != nil {
+		c.life.Close()
 		return nil, err
 	}
+	c.join(config)
+	return c, nil
+}
+
+// join makes the parts of the controller, the lowest first.
+func (c *Controller) join(config Config) {
+	c.reach = reach.New(config.Store, config.Placer, c.life.Now)
+	c.Files = &Files{store: config.Store, reach: c.reach}
 	c.Runner, c.tracker = execution.New(execution.Config{
-		Life: life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c, Deadlines: c.deadlines, Ended: c.metrics.executionEnded,
-		Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
+		Life: c.life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c.Catalog, Deadlines: c.deadlines,
+		Ended: c.metrics.executionEnded, Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota),
+		CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
 	})
+	c.ledger = &ledger{life: c.life, reach: c.reach, store: config.Store, tracker: c.tracker, placing: map[string]chan struct{}{}}
 	shrink, _ := config.Store.(ShrinkStore)
 	c.Nodes, c.keeper = fleet.New(fleet.Config{
-		Life: life, Store: config.Store, Shrink: shrink, Placer: config.Placer, Templates: c, Sessions: c, Executions: c.tracker,
-		Deadlines: c.deadlines, Expired: c.metrics.expired.Inc, Retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
-		Space: cmp.Or(config.ResultSpace, yurt.ResultSpace), Orphans: config.Orphans,
+		Life: c.life, Store: config.Store, Shrink: shrink, Placer: config.Placer, Templates: c.Catalog, Sessions: c.ledger,
+		Executions: c.tracker, Deadlines: c.deadlines, Expired: c.metrics.expired.Inc,
+		Retention: cmp.Or(config.ResultRetention, yurt.ResultRetention), Space: cmp.Or(config.ResultSpace, yurt.ResultSpace),
+		Orphans: config.Orphans,
 	})
-	return c, nil
 }
 
 // Run recovers the sessions of an earlier life, then ends sessions that run out or

@@ -60,50 +60,12 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	if err := c.obeyPause(work, session); err != nil {
-		if undoErr := c.undoPause(work, session, before); undoErr != nil {
+	if err := c.ledger.obeyPause(work, session); err != nil {
+		if undoErr := c.ledger.undoPause(work, session, before); undoErr != nil {
 			c.life.Log.Error("taking back a pause or resume", "session", id, "error", undoErr)
 		}
 		return yurt.Session{}, err
 	}
 	c.deadlines.Arm(session)
 	return session, nil
-}
-
-// obeyPause has the session's sandbox be paused or not, as the session is.
-func (c *Controller) obeyPause(ctx context.Context, session yurt.Session) error {
-	node, err := c.reach.Node(ctx, session)
-	if err != nil {
-		return err
-	}
-	if session.State == yurt.SessionPaused {
-		return node.PauseSandbox(ctx, session.SandboxID)
-	}
-	return node.ResumeSandbox(ctx, session.SandboxID)
-}
-
-// undoPause puts the session back into the state before a step that its node refused,
-// unless it has changed meanwhile.
-func (c *Controller) undoPause(ctx context.Context, after, before yurt.Session) error {
-	_, err := c.store.ChangeSession(ctx, after.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		if s.State != after.State || s.State == before.State {
-			return nil, nil
-		}
-		change, err := s.Transition(before.State, "its node refused", c.life.Now())
-		return []yurt.Transition{change}, err
-	})
-	return err
-}
-
-// FollowPause makes a sandbox follow its session after a crash between the two.
-func (c *Controller) FollowPause(ctx context.Context, session yurt.Session, sandbox yurt.Sandbox) error {
-	if (session.State == yurt.SessionPaused) == (sandbox.State == yurt.SandboxPaused) {
-		return nil
-	}
-	// The step may be on its way: the session was read before the sandbox.
-	now, err := c.store.Session(ctx, session.ID)
-	if err != nil || now.State != session.State {
-		return err
-	}
-	return c.obeyPause(ctx, now)
 }

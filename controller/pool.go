@@ -8,7 +8,7 @@ import (
 
 // PooledTemplates lists every template, by name, with the size that its warm pool is to
 // have now.
-func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
+func (c *Catalog) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
 	list, err := c.Templates(ctx)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, erro
 }
 
 // PooledTemplate returns a template with the size that its warm pool is to have now.
-func (c *Controller) PooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
+func (c *Catalog) PooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
 	template, err := c.Template(ctx, name)
 	if err != nil {
 		return yurt.Template{}, err
@@ -50,7 +50,7 @@ func resizePool(t *yurt.Template, sizes map[string]yurt.PoolSize) {
 }
 
 // Pools lists the warm pools of the templates that have one, by template.
-func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
+func (c *Catalog) Pools(ctx context.Context) ([]yurt.Pool, error) {
 	templates, err := c.PooledTemplates(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
 
 // SetPool gives the warm pool of a template another size, which lasts. It gets there within a second or so. An empty change
 // leaves the pool to its present rule.
-func (c *Controller) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
+func (c *Catalog) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
 	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
@@ -86,7 +86,7 @@ func (c *Controller) SetPool(ctx context.Context, template string, change yurt.P
 }
 
 // UnsetPool has the warm pool of a template sized by the template again.
-func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
+func (c *Catalog) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
 	t, err := c.Template(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
@@ -98,7 +98,7 @@ func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool,
 }
 
 // Pool returns the warm pool of a template; a template without one has the size 0.
-func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, error) {
+func (c *Catalog) Pool(ctx context.Context, template string) (yurt.Pool, error) {
 	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
@@ -106,7 +106,7 @@ func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, erro
 	return c.poolOf(ctx, t)
 }
 
-func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, error) {
+func (c *Catalog) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, error) {
 	list, err := c.poolsOf(ctx, []yurt.Template{t})
 	if err != nil {
 		return yurt.Pool{}, err
@@ -114,6 +114,6 @@ func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, er
 	return list[0], nil
 }
 
-func (c *Controller) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
+func (c *Catalog) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
 	return c.placer.Pools(ctx, templates)
 }
