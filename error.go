@@ -210,3 +210,11 @@ func CodeOf(err error) Code {
 		return CodeInternal
 	}
 }
+
+// OrCode gives an error that has no code of its own the code, with the text before it. Any other error stays as it is.
+func OrCode(err error, code Code, text string) error {
+	if CodeOf(err) != CodeInternal {
+		return err
+	}
+	return Errorf(code, "%s: %w", text, err)
+}

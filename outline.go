@@ -99,6 +99,15 @@ func (b *OutlineBuilder) Add(e Event) {
 	}
 }
 
+// UnkeptOutline is the outline of an execution that had so many events of output, of which none is kept. A watcher that lacks some of
+// them is told of a gap.
+func UnkeptOutline(events uint64, result *Result) Outline {
+	var b OutlineBuilder
+	b.Add(Event{Type: EventStarted, At: result.StartedAt})
+	b.rest = events
+	return b.Outline(result)
+}
+
 // endBinary returns how many bytes the text of a result has for the last pieces that are not UTF-8.
 func (b *OutlineBuilder) endBinary(stream int) int {
 	_ = b.binary[stream].Close()

@@ -1,6 +1,7 @@
 package yurt
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -153,4 +154,49 @@ func (s *Session) ownExpiry() (at time.Time, reason string) {
 		return lifetime, "lifetime of " + s.Timeout.String() + " reached"
 	}
 	return idle, "idle for " + s.IdleTimeout.String()
+}
+
+// Remark returns a step of the session's story that leaves its state.
+func (s *Session) Remark(reason string, at time.Time) []Transition {
+	s.UpdatedAt = at
+	return []Transition{{From: s.State, To: s.State, Reason: reason, At: at}}
+}
+
+// MayExecute returns an error in a state in which the session can begin no execution.
+func (s *Session) MayExecute() error {
+	switch {
+	case s.State.Ended():
+		return Errorf(CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
+	case s.State == SessionRunning && s.Mode == ModeEphemeral:
+		return Errorf(CodeIllegalTransition, "session %s is ephemeral and runs its one execution already; create another session, or one with mode %q", s.ID, ModePersistent)
+	case s.State == SessionPaused:
+		return Errorf(CodeIllegalTransition, "session %s is paused and cannot execute; resume it first", s.ID)
+	case s.State != SessionReady && s.State != SessionRunning:
+		return Errorf(CodeIllegalTransition, "session %s is %s and cannot execute; wait until it is %s", s.ID, s.State, SessionReady)
+	}
+	return nil
+}
+
+// HasSandbox returns an error in a state in which the session has no sandbox.
+func (s *Session) HasSandbox() error {
+	switch {
+	case s.State.Ended():
+		return Errorf(CodeSessionEnded, "session %s has ended (%s: %s) and its files are gone; create a new one", s.ID, s.State, s.Reason)
+	case s.State == SessionCreating:
+		return Errorf(CodeIllegalTransition, "session %s is %s and has no files yet; wait until it is %s", s.ID, s.State, SessionReady)
+	}
+	return nil
+}
+
+// SandboxSpec describes the sandbox of the session.
+func (s *Session) SandboxSpec(template Template) SandboxSpec {
+	env := maps.Clone(template.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, s.Env)
+	return SandboxSpec{
+		ID: s.SandboxID, Template: template, Resources: s.Resources, Env: env,
+		Labels: map[string]string{SessionLabel: s.ID},
+	}
 }

@@ -19,7 +19,7 @@ func (c *Controller) hints(ctx context.Context, session yurt.Session) Hints {
 	}
 	sessions, err := c.store.Sessions(ctx, SessionQuery{AgentID: session.AgentID, Limit: agentLooks})
 	if err != nil {
-		c.log.Warn("looking for where an agent was", "agent", session.AgentID, "error", err)
+		c.life.Log.Warn("looking for where an agent was", "agent", session.AgentID, "error", err)
 		return Hints{}
 	}
 	var hints Hints

@@ -10,13 +10,12 @@ import (
 
 // TestCancel: an execution that is cancelled is interrupted, and killed if it goes on.
 func TestCancel(t *testing.T) {
-	w := testWorld(t)
+	w := testWorld(t, func(c *controller.Config) { c.CancelGrace = time.Second })
 	s := w.create(yurt.ModePersistent)
 	for _, tt := range []struct{ script, stdout string }{
 		{"trap end", "SIGINTend"},
 		{"trap trap end", "SIGINTSIGKILLend"},
 	} {
-		controller.GrantCancel(w.Controller, time.Second)
 		e := w.execute(s.ID, tt.script)
 		ended, err := w.CancelExecution(t.Context(), s.ID, e.ID)
 		if err != nil || !ended.State.Ended() || ended.Result.Stdout != tt.stdout {
@@ -35,9 +34,13 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Two that cancel at once have the same answer.
-	controller.GrantCancel(w.Controller, time.Minute)
-	e = w.execute(s.ID, "trap trap end")
+}
+
+// TestCancelTwice: two that cancel at once have the same answer.
+func TestCancelTwice(t *testing.T) {
+	w := testWorld(t, func(c *controller.Config) { c.CancelGrace = time.Minute })
+	s := w.create(yurt.ModePersistent)
+	e := w.execute(s.ID, "trap trap end")
 	first := make(chan error, 1)
 	go func() {
 		_, err := w.CancelExecution(t.Context(), s.ID, e.ID)

@@ -2,7 +2,9 @@
 //
 // The transports (controller/httpapi and others) call a [Controller] and add no rule of their own: every input is validated here
 // against the bounds of package yurt, and every legal step of a session's life is decided here, inside a transaction of the
-// store. Placers (controller/local and others) and stores (controller/sqlite and others) implement this package's interfaces.
+// store. A Controller joins its parts and embeds those that transports call: executions (controller/execution), nodes
+// (controller/fleet), templates and files. Placers (controller/local and others) and stores (controller/sqlite and others)
+// implement the interfaces of controller/contract.
 //
 // All lasting state is in the [Store] or on the nodes. A controller that was killed at any moment and started again finds its
 // sessions: those whose sandbox lives go on with their running executions; the others end with a reason; and a sandbox that no

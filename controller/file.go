@@ -3,34 +3,36 @@ package controller
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/reach"
 )
 
-// touchShare of a session's idle timeout may pass before another use is recorded,
-// so that many small uses do not each write to the store.
-const touchShare = 20
+// Files reaches the files of sessions.
+type Files struct {
+	store SessionStore
+	reach *reach.Reach
+}
 
 // WriteFile replaces the file at name, a path below the workspace, with content,
 // which is read to its end and not held in memory, or adds to it. More than
 // [yurt.MaxFileBytes] is a [yurt.CodeFileTooLarge] error and leaves the old file.
-func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (_ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useFile(ctx, sessionID, name)
+func (f *Files) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (_ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	if err := c.noteFiles(ctx, at.session); err != nil {
+	if err := f.noteFiles(ctx, at.session); err != nil {
 		return yurt.FileInfo{}, err
 	}
 	return at.node.WriteFile(ctx, at.session.SandboxID, at.path, &cappedReader{from: content, left: yurt.MaxFileBytes}, options)
 }
 
 // ReadFile opens a span of the file at name. The caller closes it.
-func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span yurt.Span) (_ io.ReadCloser, _ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useFile(ctx, sessionID, name)
+func (f *Files) ReadFile(ctx context.Context, sessionID, name string, span yurt.Span) (_ io.ReadCloser, _ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
 	}
@@ -38,9 +40,9 @@ func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span 
 }
 
 // StatFile describes the entry at name, the workspace itself included, and follows no link.
-func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (_ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useDir(ctx, sessionID, "path", name)
+func (f *Files) StatFile(ctx context.Context, sessionID, name string) (_ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -48,12 +50,12 @@ func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (_ yu
 }
 
 // ListFiles lists a part of the entries below the directory at name.
-func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (_ yurt.FileList, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+func (f *Files) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (_ yurt.FileList, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
 	if err := options.Validate(); err != nil {
 		return yurt.FileList{}, err
 	}
-	at, err := c.useDir(ctx, sessionID, "list", name)
+	at, err := f.useDir(ctx, sessionID, "list", name)
 	if err != nil {
 		return yurt.FileList{}, err
 	}
@@ -62,26 +64,26 @@ func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, opti
 
 // MakeDir makes the directory at name and those above it. One that is there is no
 // error.
-func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useFile(ctx, sessionID, name)
+func (f *Files) MakeDir(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	if err := c.noteFiles(ctx, at.session); err != nil {
+	if err := f.noteFiles(ctx, at.session); err != nil {
 		return yurt.FileInfo{}, err
 	}
 	return at.node.MakeDir(ctx, at.session.SandboxID, at.path, mode)
 }
 
 // MoveFile moves the entry at name to the other path. It replaces a file only where replace says so, and a directory never.
-func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (_ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
+func (f *Files) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (_ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
 	cleanTo, err := yurt.CleanWorkspacePath("to", to)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	at, err := c.useFile(ctx, sessionID, name)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -89,9 +91,9 @@ func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, r
 }
 
 // ChmodFile sets the permission bits of the entry at name.
-func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useFile(ctx, sessionID, name)
+func (f *Files) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -99,9 +101,9 @@ func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode
 }
 
 // RemoveFile removes the entry at name. A directory must be empty unless all says that its content goes too.
-func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all bool) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useFile(ctx, sessionID, name)
+func (f *Files) RemoveFile(ctx context.Context, sessionID, name string, all bool) (err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useFile(ctx, sessionID, name)
 	if err != nil {
 		return err
 	}
@@ -109,9 +111,9 @@ func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all
 }
 
 // PackFiles writes the content of the directory at name to a tar archive. Without such a directory it writes no byte.
-func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useDir(ctx, sessionID, "path", name)
+func (f *Files) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) (err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return err
 	}
@@ -119,13 +121,13 @@ func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to i
 }
 
 // UnpackFiles reads a tar archive into the directory at name, which it makes. Files from before an error stay.
-func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (_ yurt.Unpacked, err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useDir(ctx, sessionID, "path", name)
+func (f *Files) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (_ yurt.Unpacked, err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return yurt.Unpacked{}, err
 	}
-	if err := c.noteFiles(ctx, at.session); err != nil {
+	if err := f.noteFiles(ctx, at.session); err != nil {
 		return yurt.Unpacked{}, err
 	}
 	return at.node.UnpackFiles(ctx, at.session.SandboxID, at.path, archive)
@@ -133,9 +135,9 @@ func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, ar
 
 // WatchFiles calls ready once it watches, and then each with every change in the directory at name, and below it if deep. It
 // ends when ctx is done, when the directory or the session's sandbox is gone, which is no error, or when each returns an error.
-func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) (err error) {
-	defer c.sayEnded(ctx, sessionID, &err)
-	at, err := c.useDir(ctx, sessionID, "path", name)
+func (f *Files) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) (err error) {
+	defer f.reach.SayEnded(ctx, sessionID, &err)
+	at, err := f.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return err
 	}
@@ -150,17 +152,17 @@ type place struct {
 }
 
 // useFile finds a path below the workspace of a session, which is not idle by that.
-func (c *Controller) useFile(ctx context.Context, sessionID, name string) (place, error) {
+func (f *Files) useFile(ctx context.Context, sessionID, name string) (place, error) {
 	clean, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
 		return place{}, err
 	}
-	session, node, err := c.useSandbox(ctx, sessionID)
+	session, node, err := f.reach.Use(ctx, sessionID)
 	return place{node: node, session: session, path: clean}, err
 }
 
 // useDir is useFile where the workspace itself will do, which "" means too.
-func (c *Controller) useDir(ctx context.Context, sessionID, field, name string) (place, error) {
+func (f *Files) useDir(ctx context.Context, sessionID, field, name string) (place, error) {
 	if name == "" {
 		name = "."
 	}
@@ -168,51 +170,8 @@ func (c *Controller) useDir(ctx context.Context, sessionID, field, name string) 
 	if err != nil {
 		return place{}, err
 	}
-	session, node, err := c.useSandbox(ctx, sessionID)
+	session, node, err := f.reach.Use(ctx, sessionID)
 	return place{node: node, session: session, path: clean}, err
-}
-
-// useSandbox returns the session, whose sandbox must be there, and its node, and
-// notes that the session is not idle.
-func (c *Controller) useSandbox(ctx context.Context, sessionID string) (yurt.Session, Node, error) {
-	session, err := c.Session(ctx, sessionID)
-	if err != nil {
-		return yurt.Session{}, nil, err
-	}
-	if err := hasSandbox(&session); err != nil {
-		return yurt.Session{}, nil, err
-	}
-	now := c.now()
-	if now.Sub(session.ActiveAt) > session.IdleTimeout.Std()/touchShare {
-		if session, err = c.touch(ctx, sessionID, now); err != nil {
-			return yurt.Session{}, nil, err
-		}
-	}
-	node, err := c.reach(ctx, session)
-	if err != nil {
-		return yurt.Session{}, nil, err
-	}
-	return session, node, nil
-}
-
-func (c *Controller) touch(ctx context.Context, sessionID string, now time.Time) (yurt.Session, error) {
-	return c.store.ChangeSession(ctx, sessionID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		if err := hasSandbox(s); err != nil {
-			return nil, err
-		}
-		s.ActiveAt = now
-		return nil, nil
-	})
-}
-
-func hasSandbox(s *yurt.Session) error {
-	switch {
-	case s.State.Ended():
-		return yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s) and its files are gone; create a new one", s.ID, s.State, s.Reason)
-	case s.State == yurt.SessionCreating:
-		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is %s and has no files yet; wait until it is %s", s.ID, s.State, yurt.SessionReady)
-	}
-	return nil
 }
 
 // cappedReader fails once more than it allows was read.

@@ -6,19 +6,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PoolStore keeps the sizes of warm pools that differ from their templates'.
-type PoolStore interface {
-	// SetPoolSize gives the warm pool of a template a size.
-	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
-	// UnsetPoolSize drops the size of a template's, if it was given one.
-	UnsetPoolSize(ctx context.Context, template string) error
-	// PoolSizes returns the sizes that were given, by template.
-	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
-}
-
 // PooledTemplates lists every template, by name, with the size that its warm pool is to
 // have now.
-func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
+func (c *Catalog) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
 	list, err := c.Templates(ctx)
 	if err != nil {
 		return nil, err
@@ -33,8 +23,8 @@ func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, erro
 	return list, nil
 }
 
-// pooledTemplate returns a template with the size that its warm pool is to have now.
-func (c *Controller) pooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
+// PooledTemplate returns a template with the size that its warm pool is to have now.
+func (c *Catalog) PooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
 	template, err := c.Template(ctx, name)
 	if err != nil {
 		return yurt.Template{}, err
@@ -60,7 +50,7 @@ func resizePool(t *yurt.Template, sizes map[string]yurt.PoolSize) {
 }
 
 // Pools lists the warm pools of the templates that have one, by template.
-func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
+func (c *Catalog) Pools(ctx context.Context) ([]yurt.Pool, error) {
 	templates, err := c.PooledTemplates(ctx)
 	if err != nil {
 		return nil, err
@@ -76,8 +66,8 @@ func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
 
 // SetPool gives the warm pool of a template another size, which lasts. It gets there within a second or so. An empty change
 // leaves the pool to its present rule.
-func (c *Controller) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
-	t, err := c.pooledTemplate(ctx, template)
+func (c *Catalog) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
+	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
 	}
@@ -96,7 +86,7 @@ func (c *Controller) SetPool(ctx context.Context, template string, change yurt.P
 }
 
 // UnsetPool has the warm pool of a template sized by the template again.
-func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
+func (c *Catalog) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
 	t, err := c.Template(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
@@ -108,15 +98,15 @@ func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool,
 }
 
 // Pool returns the warm pool of a template; a template without one has the size 0.
-func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, error) {
-	t, err := c.pooledTemplate(ctx, template)
+func (c *Catalog) Pool(ctx context.Context, template string) (yurt.Pool, error) {
+	t, err := c.PooledTemplate(ctx, template)
 	if err != nil {
 		return yurt.Pool{}, err
 	}
 	return c.poolOf(ctx, t)
 }
 
-func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, error) {
+func (c *Catalog) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, error) {
 	list, err := c.poolsOf(ctx, []yurt.Template{t})
 	if err != nil {
 		return yurt.Pool{}, err
@@ -124,6 +114,6 @@ func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, er
 	return list[0], nil
 }
 
-func (c *Controller) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
+func (c *Catalog) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
 	return c.placer.Pools(ctx, templates)
 }

@@ -32,7 +32,7 @@ type preparation struct {
 // PrepareTemplate has each node that can run the template pull its image and install its packages, and returns the names of
 // these nodes. It passes the output on meanwhile; of several nodes, it tells when each is ready. A node that fails does not stop
 // the others; the error names it.
-func (c *Controller) PrepareTemplate(ctx context.Context, name string, tell func(string) error) ([]string, error) {
+func (c *Catalog) PrepareTemplate(ctx context.Context, name string, tell func(string) error) ([]string, error) {
 	template, err := c.Template(ctx, name)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func (c *Controller) findReusable(ctx context.Context, asked yurt.Session) (_ yu
 		if err == nil {
 			return taken, true, nil
 		}
-		c.log.Warn("a session cannot be reused", "session", session.ID, "error", err)
+		c.life.Log.Warn("a session cannot be reused", "session", session.ID, "error", err)
 	}
 	return yurt.Session{}, false, nil
 }
@@ -144,7 +144,7 @@ func (c *Controller) use(ctx context.Context, session yurt.Session) (yurt.Sessio
 		if s.State != yurt.SessionReady && s.State != yurt.SessionRunning {
 			return nil, yurt.Errorf(yurt.CodeIllegalTransition, "session %s is %s meanwhile", s.ID, s.State)
 		}
-		s.ActiveAt = c.now()
+		s.ActiveAt = c.life.Now()
 		return nil, nil
 	})
 }

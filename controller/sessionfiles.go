@@ -24,13 +24,13 @@ func fitFiles(files []yurt.SourceFile, disk yurt.Size) error {
 
 // noteFiles has a session be known to have files before it gets them: an ephemeral one is not
 // started elsewhere without.
-func (c *Controller) noteFiles(ctx context.Context, session yurt.Session) error {
+func (f *Files) noteFiles(ctx context.Context, session yurt.Session) error {
 	if session.Mode != yurt.ModeEphemeral || session.HasFiles {
 		return nil
 	}
-	_, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+	_, err := f.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		s.HasFiles = true
-		return nil, hasSandbox(s)
+		return nil, s.HasSandbox()
 	})
 	return err
 }

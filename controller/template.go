@@ -12,13 +12,23 @@ import (
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
+// Catalog has the templates and their warm pools.
+type Catalog struct {
+	store interface {
+		TemplateStore
+		PoolStore
+	}
+	placer  Placer
+	builtIn map[string]yurt.Template
+}
+
 // Templates lists the built-in templates and those that users made, by name.
-func (c *Controller) Templates(ctx context.Context) ([]yurt.Template, error) {
+func (c *Catalog) Templates(ctx context.Context) ([]yurt.Template, error) {
 	list, err := c.store.Templates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range c.templates {
+	for _, t := range c.builtIn {
 		list = append(list, t)
 	}
 	slices.SortStableFunc(list, func(a, b yurt.Template) int { return strings.Compare(a.Name, b.Name) })
@@ -26,27 +36,21 @@ func (c *Controller) Templates(ctx context.Context) ([]yurt.Template, error) {
 }
 
 // Template returns the template of that name.
-func (c *Controller) Template(ctx context.Context, name string) (yurt.Template, error) {
-	if t, ok := c.templates[name]; ok {
+func (c *Catalog) Template(ctx context.Context, name string) (yurt.Template, error) {
+	if t, ok := c.builtIn[name]; ok {
 		return t, nil
 	}
 	return c.store.Template(ctx, name)
 }
 
-// TemplateNode is a [Node] that installs packages of templates ahead.
-type TemplateNode interface {
-	// PrepareTemplate installs the packages of the template, and passes their output on meanwhile.
-	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
-}
-
-// CreateTemplate adds a template, as [Controller.PushTemplates] does.
-func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell func(string) error) (yurt.Template, error) {
+// CreateTemplate adds a template, as [Catalog.PushTemplates] does.
+func (c *Catalog) CreateTemplate(ctx context.Context, t yurt.Template, tell func(string) error) (yurt.Template, error) {
 	return t, c.PushTemplates(ctx, []yurt.Template{t}, false, tell)
 }
 
 // ReplaceTemplate gives a name another template, or its first. Sessions go on as they began; the
 // warm pool is filled anew.
-func (c *Controller) ReplaceTemplate(ctx context.Context, name string, t yurt.Template, tell func(string) error) (yurt.Template, error) {
+func (c *Catalog) ReplaceTemplate(ctx context.Context, name string, t yurt.Template, tell func(string) error) (yurt.Template, error) {
 	if t.Name != name {
 		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "the template is called %.80q and the path says %.80q; give the same name in both", t.Name, name)
 	}
@@ -56,7 +60,7 @@ func (c *Controller) ReplaceTemplate(ctx context.Context, name string, t yurt.Te
 // PushTemplates adds templates, which package hcl has decoded and validated: all of them or not one. Templates whose
 // name is taken are refused, or replaced. Templates with packages are added when a node has installed these; the
 // output of the package managers is passed on.
-func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
+func (c *Catalog) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
 	there, err := c.Templates(ctx)
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Templat
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "template %s is given twice", t.Name)
 		}
 		if !replace && slices.Contains(names[:len(there)], t.Name) {
-			if _, builtIn := c.templates[t.Name]; !builtIn {
+			if _, builtIn := c.builtIn[t.Name]; !builtIn {
 				return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name, or replace it", t.Name)
 			}
 		}
@@ -97,8 +101,8 @@ func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Templat
 
 // DeleteTemplate removes a template that a user made. Sessions go on as they began; its warm pool
 // is emptied.
-func (c *Controller) DeleteTemplate(ctx context.Context, name string) error {
-	if _, ok := c.templates[name]; ok {
+func (c *Catalog) DeleteTemplate(ctx context.Context, name string) error {
+	if _, ok := c.builtIn[name]; ok {
 		return yurt.Errorf(yurt.CodeForbidden, "template %s is built in and cannot be deleted", name)
 	}
 	return c.store.DeleteTemplate(ctx, name)
@@ -114,11 +118,11 @@ func templateNames(list []yurt.Template) []string {
 
 // validateTemplate checks the names in a template: its own, the template that it was made from, and the runtimes and kernels of the
 // nodes.
-func (c *Controller) validateTemplate(t yurt.Template, names []string, runtimes []yurt.RuntimeInfo) error {
+func (c *Catalog) validateTemplate(t yurt.Template, names []string, runtimes []yurt.RuntimeInfo) error {
 	if err := validateTemplateName(t.Name); err != nil {
 		return err
 	}
-	if _, ok := c.templates[t.Name]; ok {
+	if _, ok := c.builtIn[t.Name]; ok {
 		return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in and cannot be replaced; choose another name", t.Name)
 	}
 	if t.Extends != "" && !slices.Contains(names, t.Extends) {
@@ -173,7 +177,7 @@ func validateKernels(t yurt.Template, runtimes []yurt.RuntimeInfo) error {
 }
 
 // prepareTemplate has a node install the packages of the template: the first that can.
-func (c *Controller) prepareTemplate(ctx context.Context, t yurt.Template, tell func(string) error) error {
+func (c *Catalog) prepareTemplate(ctx context.Context, t yurt.Template, tell func(string) error) error {
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {
 		return err
@@ -210,7 +214,7 @@ func notNameRune(r rune) bool {
 }
 
 // Runtimes lists the language runtimes of all nodes, each once, by name.
-func (c *Controller) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
+func (c *Catalog) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -160,6 +161,9 @@ func answersTo(e yurt.Event) []*drivers.ExecTaskStreamingResponse {
 		return []*drivers.ExecTaskStreamingResponse{{Stdout: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}}
 	case yurt.EventStderr:
 		return []*drivers.ExecTaskStreamingResponse{{Stderr: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}}
+	case yurt.EventGap:
+		text := fmt.Sprintf("yurt: pieces of output that were lost while the executor was started again: %d\n", e.Gap.To-e.Gap.From+1)
+		return []*drivers.ExecTaskStreamingResponse{{Stderr: &drivers.ExecTaskStreamingIOOperation{Data: []byte(text)}}}
 	case yurt.EventEnded:
 		end := &drivers.ExecTaskStreamingResponse{Exited: true, Result: exitOf(e.Result)}
 		if text := explanation(e.Result); text != "" {

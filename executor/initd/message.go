@@ -93,6 +93,7 @@ type Ack struct {
 type Exit struct {
 	Code   int            `json:"code"`             // exit code; -1 if a signal ended it
 	Signal int            `json:"signal,omitempty"` // the signal that ended it
+	Last   uint64         `json:"last,omitempty"`   // number of the last chunk; 0 also from an init of an older version
 	Bytes  [Streams]int64 `json:"bytes"`            // written to stdout, stderr and control, also beyond the limits
 }
 

@@ -46,7 +46,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 	switch entry.Kind {
 	case runlog.Started:
 		h.first = entry
-	case runlog.Ended, runlog.Skipped:
+	case runlog.Ended:
 	case runlog.Position:
 		h.trace.position(entry.At, entry.Data)
 	case runlog.Progress:

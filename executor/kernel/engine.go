@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/executor/run"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/start"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -33,6 +34,11 @@ type Engine struct {
 	planner  Planner
 	goes     func(do func())
 	ctx      context.Context //nolint:containedctx // it is the executor's life: done when the executor is closed
+}
+
+// Planner asks for the layers that the template of a sandbox has.
+type Planner interface {
+	Plan(ctx context.Context, s *sandbox.Sandbox) error
 }
 
 // Parts are the parts of the executor that an engine needs.

@@ -101,7 +101,11 @@ func (e *Engine) startKernel(s *Sandbox, c *sessionContext) (_ protocol.Process,
 	if err := s.writeKernelRecord(record); err != nil {
 		return nil, err
 	}
-	if err := p.start(ctx, e.forkableKernel(s, info), plan, s.kernelEnv(info.Name)); err != nil {
+	zygote := ""
+	if e.starter.Forks(s.ForStart(), info) { // it answers where it cannot be the kernel that the template chooses
+		zygote = info.Name
+	}
+	if err := p.start(ctx, zygote, plan, s.kernelEnv(info.Name)); err != nil {
 		return nil, err
 	}
 	p.follow()
@@ -313,3 +317,16 @@ func (s *Sandbox) writeKernelRecord(record kernelRecord) error {
 
 // kernelPath is where the record of a kernel is.
 func (s *Sandbox) kernelPath(id string) string { return filepath.Join(s.Path(sandbox.KernelsDir), id) }
+
+// ensureZygote starts the zygote of a kernel that is about to start, if the zygote can import the packages that the
+// kernel would import itself.
+func (e *Engine) ensureZygote(ctx context.Context, s *Sandbox, info yurt.RuntimeInfo) error {
+	if !s.ImportsAhead(info.Name) || !e.starter.Forks(s.ForStart(), info) {
+		return nil
+	}
+	if err := e.planner.Plan(ctx, s.Base()); err != nil { // the zygote imports from there
+		return err
+	}
+	e.starter.EnsureZygote(s.ForStart(), info.Name)
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,8 +25,8 @@ func watched(t testing.TB, e *executor.Executor, sandbox, id string, after uint6
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := e.WatchExecution(ctx, sandbox, id, after, func(event yurt.Event) error {
-		if event.Seq != after+1 {
-			t.Errorf("event %d came after event %d", event.Seq, after)
+		if from := event.Seq; event.Type == yurt.EventGap && event.Gap.From != after+1 || event.Type != yurt.EventGap && from != after+1 {
+			t.Errorf("event %d came after event %d", from, after)
 		}
 		after, last, out = event.Seq, event, out+string(event.Data)
 		if enough(event) {
@@ -131,7 +132,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 		return func(event yurt.Event) bool { seen += string(event.Data); return seen == want }
 	}
 	kept := begin(t, e, s.ID, "echo 1; while read x; do echo got $x; done; exit 4", streamed, stdinOpen)
-	lost := begin(t, e, s.ID, "seq 1000000; sleep 600", streamed)
+	lost := begin(t, e, s.ID, "seq 1000000; read x; exit 5", streamed, stdinOpen)
 	_, at := watched(t, e, s.ID, kept, 0, reply("1\n"))
 	size := 0
 	watched(t, e, s.ID, lost, 0, func(event yurt.Event) bool { size += len(event.Data); return size > 1<<20 })
@@ -144,9 +145,23 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	if out != "got 2\n" || last.Type != yurt.EventEnded || last.Result.ExitCode != 4 {
 		t.Errorf("it went on with %q, and ended with %+v", out, last.Result)
 	}
-	out, last = watched(t, e, s.ID, lost, 2, never)
-	if out != "" || last.Type != yurt.EventEnded || last.Result.Error == nil || last.Result.Error.Type != yurt.ErrorTypeSandboxLost {
-		t.Errorf("with a part of its output lost it went on with %.20q, and ended with %+v", out, last.Result)
+	var whole strings.Builder
+	for i := range 1_000_000 {
+		fmt.Fprintln(&whole, i+1)
+	}
+	var gap *yurt.Gap
+	rest, _ := watched(t, e, s.ID, lost, 2, func(event yurt.Event) bool {
+		if event.Type == yurt.EventGap {
+			gap = event.Gap
+		}
+		return strings.HasSuffix(string(event.Data), "1000000\n")
+	})
+	if gap == nil || gap.From != 3 || gap.To < gap.From || rest == "" || len(rest) >= whole.Len() || !strings.HasSuffix(whole.String(), rest) {
+		t.Errorf("with a part of its output lost it went on with %d bytes after the gap %+v", len(rest), gap)
+	}
+	write(t, e, s.ID, lost, "", true)
+	if r := wait(t, e, s.ID, lost); r.ExitCode != 5 {
+		t.Errorf("with a part of its output lost it ended with %+v", r)
 	}
 	processes, err := e.Processes(t.Context(), s.ID)
 	if err != nil || len(processes) > 1 { // yurt-init
@@ -154,7 +169,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	}
 }
 
-// A watcher that returns after the end gets the missing part of the last output, and a gap event if it lacks more.
+// A watcher that returns after the end gets its exit code, and before it a gap event if it lacks output.
 func TestStreamedEndIsKept(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
@@ -162,35 +177,43 @@ func TestStreamedEndIsKept(t *testing.T) {
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	e := passing(t, config)
 	s := create(t, e)
-	none := begin(t, e, s.ID, "exit 6", streamed)
-	watched(t, e, s.ID, none, 0, never)
+	silent := begin(t, e, s.ID, "exit 6", streamed)
+	watched(t, e, s.ID, silent, 0, never)
 	long := begin(t, e, s.ID, "seq 500000; echo last >&2; exit 3", streamed)
-	ends := map[uint64]int{} // where in the output an event ends
-	size := 0
-	out, last := watched(t, e, s.ID, long, 0, func(event yurt.Event) bool {
-		size += len(event.Data)
-		ends[event.Seq] = size
-		return false
-	})
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	e = testutil.Start(t, config)
-	for after := last.Seq - 1; len(out)-ends[after] < 1<<20; after-- {
-		again, end := watched(t, e, s.ID, long, after, never)
-		if again != out[ends[after]:] || end.Type != yurt.EventEnded || end.Seq != last.Seq || end.Result.ExitCode != 3 {
-			t.Fatalf("after event %d came %d bytes, of %d, and %+v", after, len(again), len(out)-ends[after], end)
+	_, last := watched(t, e, s.ID, long, 0, never)
+	for _, life := range []string{"this", "the next"} {
+		for after := range last.Seq {
+			if after > 3 && after < last.Seq-3 {
+				continue
+			}
+			told := []yurt.Event{}
+			err := e.WatchExecution(t.Context(), s.ID, long, after, func(event yurt.Event) error {
+				told = append(told, event)
+				return nil
+			})
+			if after == 0 && len(told) > 0 { // it is told of the start once more
+				told, after = told[1:], 1
+			}
+			if err != nil || len(told) == 0 {
+				t.Fatalf("after event %d, in %s life: %+v, %v", after, life, told, err)
+			}
+			if end := told[len(told)-1]; end.Type != yurt.EventEnded || end.Seq != last.Seq || end.Result.ExitCode != 3 {
+				t.Errorf("after event %d, in %s life, it ended with %+v", after, life, end)
+			}
+			gap := yurt.Gap{From: after + 1, To: last.Seq - 1}
+			if gaps := told[:len(told)-1]; after < last.Seq-1 && (len(gaps) != 1 || *gaps[0].Gap != gap) || after == last.Seq-1 && len(gaps) != 0 {
+				t.Errorf("after event %d, in %s life, it was told of %+v, want %+v", after, life, gaps, gap)
+			}
 		}
-	}
-	err := e.WatchExecution(t.Context(), s.ID, long, 2, func(event yurt.Event) error {
-		t.Errorf("after what is lost came event %d", event.Seq)
-		return nil
-	})
-	if yurt.CodeOf(err) != yurt.CodeSandboxFailed {
-		t.Errorf("who lacks too much gets %v", err)
-	}
-	if again, end := watched(t, e, s.ID, none, 0, never); again != "" || end.Seq != 2 || end.Result.ExitCode != 6 {
-		t.Errorf("of one that printed nothing came %q, %+v", again, end)
+		if again, end := watched(t, e, s.ID, silent, 0, never); again != "" || end.Seq != 2 || end.Result.ExitCode != 6 {
+			t.Errorf("of one that printed no line came %q, %+v", again, end)
+		}
+		if life == "this" {
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			e = testutil.Start(t, config)
+		}
 	}
 }
 

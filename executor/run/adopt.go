@@ -81,7 +81,11 @@ func (e *Engine) attach(ctx context.Context, r *Run, chunks uint64) (*initd.Outp
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.attachTimeout)
 	defer cancel()
-	out, err := r.Sandbox.Init.Attach(ctx, r.Record.ID, after)
+	attach := r.Sandbox.Init.Attach
+	if r.stream != nil {
+		attach = r.Sandbox.Init.AttachBeyond // the watcher may lack chunks that were acknowledged
+	}
+	out, err := attach(ctx, r.Record.ID, after)
 	if err != nil {
 		return nil, err
 	}

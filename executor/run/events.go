@@ -67,7 +67,10 @@ func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) erro
 // outline says which events the run has had, for its result; nil if that cannot be read, or is not
 // kept.
 func (r *Run) outline(result *yurt.Result) yurt.Outline {
-	if r.Record.Unlimited() {
+	switch {
+	case r.stream != nil:
+		return yurt.UnkeptOutline(r.stream.chunks, result)
+	case r.Record.Unlimited():
 		return nil
 	}
 	var builder yurt.OutlineBuilder

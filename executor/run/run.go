@@ -247,9 +247,6 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 	result := r.assemble(exit, err)
 	r.killing.Unlock()
 	e.interpret(r, result)
-	if r.stream != nil {
-		e.keepTail(r)
-	}
 	r.End(result)
 	assembled()
 	if err != nil {
@@ -318,6 +315,9 @@ func (r *Run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, erro
 	for {
 		chunk, exit, err := out.Next()
 		if err != nil || exit != nil {
+			if exit != nil && r.stream != nil {
+				r.stream.chunks = max(r.stream.chunks, exit.Last) // also those that an earlier executor lost on their way
+			}
 			return exit, err
 		}
 		if !limits.take(chunk) {

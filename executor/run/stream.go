@@ -18,13 +18,13 @@ const watcherLimit = 10 * time.Second
 
 // stream hands the output of a streamed run to its one watcher, at the watcher's
 // pace. yurt-init may drop output that was handed over, and the program waits in its next
-// write once yurt-init holds as much as it may. Only the end of the output is kept, once
-// the run has ended: see tail.
+// write once yurt-init holds as much as it may. No output is kept: a watcher that lost some
+// with its executor is told of the gap, and goes on after it.
 type stream struct {
 	events chan yurt.Event // without a buffer: an event that was sent is in the watcher's hands
 	resume chan uint64     // for a run that was taken over: the event after which its watcher goes on
 	left   chan struct{}   // closed when no watcher came in time
-	tail   tail            // for the goroutine that follows the run
+	chunks uint64          // that the watcher has had, or has lost; for the goroutine that follows the run
 
 	mu      sync.Mutex
 	watched bool
@@ -74,41 +74,53 @@ func (st *stream) expire() bool {
 	return true
 }
 
-// join makes the caller the watcher, which has the events up to after.
-func (st *stream) join(id string, after uint64) error {
+// join makes the caller the watcher, which has the events up to after. It returns the number of the last event that was handed over.
+func (st *stream) join(id string, after uint64) (last uint64, _ error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	switch {
-	case st.watched:
-		return yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is streamed to one watcher, and has one, or has been ended for want of one", id)
-	case st.last > after:
-		return yurt.Errorf(yurt.CodeSandboxFailed, "execution %s went on to event %d, and nothing after event %d is kept", id, st.last, after)
+	if st.watched {
+		return 0, yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is streamed to one watcher, and has one, or has been ended for want of one", id)
 	}
 	st.watched = true
 	if st.timer != nil {
 		st.timer.Stop()
 	}
-	st.last = after
+	st.last = max(st.last, after)
 	select {
 	case st.resume <- after:
 	default: // only the first is waited for
 	}
-	return nil
+	return st.last, nil
 }
 
-// hand gives the watcher a chunk, once it takes it.
+// hand gives the watcher a chunk, once it takes it, and before that the gap of the chunks that are lost.
 func (r *Run) hand(ctx context.Context, chunk initd.Chunk) error {
+	if lost := chunk.Seq - 1; lost > r.stream.chunks {
+		if err := r.stream.send(ctx, r.Sandbox.Gone, gapOf(r.stream.chunks+eventsBeforeOutput, lost+eventsBeforeOutput)); err != nil {
+			return err
+		}
+	}
 	event := yurt.Event{Seq: chunk.Seq + eventsBeforeOutput, Type: yurt.EventStdout, At: time.Now(), Data: bytes.Clone(chunk.Data)}
 	if chunk.Stream == initd.Stderr {
 		event.Type = yurt.EventStderr
 	}
+	return r.stream.send(ctx, r.Sandbox.Gone, event)
+}
+
+// gapOf takes the place of the events after one number up to another.
+func gapOf(after, last uint64) yurt.Event {
+	return yurt.Event{Seq: last, Type: yurt.EventGap, At: time.Now(), Gap: &yurt.Gap{From: after + 1, To: last}}
+}
+
+// send gives the watcher an event of a sandbox that closes gone when it ends.
+func (st *stream) send(ctx context.Context, gone <-chan struct{}, event yurt.Event) error {
 	select {
-	case r.stream.events <- event:
-		r.stream.tail.add(initd.Chunk{Seq: chunk.Seq, Stream: chunk.Stream, Data: event.Data})
+	case st.events <- event:
+		st.chunks = event.Seq - eventsBeforeOutput
 		return nil
-	case <-r.stream.left:
+	case <-st.left:
 		return nil // it is being killed, for want of a watcher
-	case <-r.Sandbox.Gone:
+	case <-gone:
 		return errors.New("the sandbox ended before its output was taken")
 	case <-ctx.Done():
 		return ctx.Err()
@@ -118,9 +130,10 @@ func (r *Run) hand(ctx context.Context, chunk initd.Chunk) error {
 // watchStream is WatchExecution for a streamed run, which ends soon after its watcher has left.
 func (e *Engine) watchStream(ctx context.Context, r *Run, after uint64, each func(yurt.Event) error) error {
 	if r.HasEnded() {
-		return r.watchTail(after, each)
+		return r.tellEnd(ctx, after, each)
 	}
-	if err := r.stream.join(r.Record.ID, after); err != nil {
+	last, err := r.stream.join(r.Record.ID, after)
+	if err != nil {
 		return err
 	}
 	defer func() {
@@ -133,6 +146,12 @@ func (e *Engine) watchStream(ctx context.Context, r *Run, after uint64, each fun
 			return err
 		}
 	}
+	if last > after { // on its way to a watcher that was cut off
+		if err := each(gapOf(after, last)); err != nil {
+			return err
+		}
+		after = last
+	}
 	for {
 		select {
 		case event := <-r.stream.events:
@@ -142,13 +161,22 @@ func (e *Engine) watchStream(ctx context.Context, r *Run, after uint64, each fun
 				return err
 			}
 		case <-r.done:
-			return tellEnd(r, after, each)
+			return r.tellEnd(ctx, after, each)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.ctx.Done():
 			return sandbox.ErrShuttingDown()
 		}
 	}
+}
+
+// tellEnd tells a watcher, which has the events up to after, which of them are lost, and then of the end.
+func (r *Run) tellEnd(ctx context.Context, after uint64, each func(yurt.Event) error) error {
+	result, err := r.outcome()
+	if err != nil {
+		return err
+	}
+	return result.Replay(ctx, after, each)
 }
 
 func (st *stream) took(seq uint64) {
@@ -158,7 +186,7 @@ func (st *stream) took(seq uint64) {
 }
 
 // adoptStream goes on with a streamed run once its watcher is back, since only the watcher
-// knows how far it got. If some of the output is lost, the run is ended.
+// knows how far it got.
 func (e *Engine) adoptStream(r *Run) {
 	e.awaitWatcher(r)
 	e.goes(func() {
@@ -166,12 +194,13 @@ func (e *Engine) adoptStream(r *Run) {
 		select {
 		case after = <-r.stream.resume:
 		case <-r.stream.left:
-			e.endStream(r, errors.New("nobody came back to watch it"))
+			e.endStream(r, errors.New("its watcher did not come back"))
 			return
 		case <-e.ctx.Done():
 			return
 		}
-		out, err := e.attach(e.ctx, r, max(after, eventsBeforeOutput)-eventsBeforeOutput)
+		r.stream.chunks = max(after, eventsBeforeOutput) - eventsBeforeOutput
+		out, err := e.attach(e.ctx, r, r.stream.chunks)
 		if err != nil {
 			e.endStream(r, err)
 			return

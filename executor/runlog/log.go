@@ -31,9 +31,6 @@ const (
 	// its turn in a context. It comes before the run's own output. An empty one tells when the run began: once its
 	// packages are there, and again once its process has started.
 	Progress Kind = 7
-	// Skipped says how much of a streamed run's output is not in the log: its data is the
-	// number of chunks before the entry after it, in decimal.
-	Skipped Kind = 8
 )
 
 // Entry is one record of the log.
@@ -274,7 +271,7 @@ func (l *Log) readHeader(readAt func(buf []byte, at int64) error, at, size int64
 	}
 	length = int64(binary.BigEndian.Uint32(header[9:]))
 	next = at + entryHeader + length
-	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Skipped) {
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Progress) {
 		return Entry{}, 0, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory

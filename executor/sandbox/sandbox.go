@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
@@ -17,6 +19,13 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
+)
+
+const (
+	// InitTimeout bounds how long yurt-init may take to answer.
+	InitTimeout = 10 * time.Second
+	// DestroyTimeout bounds how long it may take to end a sandbox's processes.
+	DestroyTimeout = 10 * time.Second
 )
 
 // Sandbox is the live handle of a sandbox; the part that must last is in its record. Packages above this one embed it
@@ -271,4 +280,11 @@ func (s *Sandbox) LastWords() string {
 		return ""
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(string(buf[:n])), "�")
+}
+
+// DestroyGroup ends everything in the cgroup of a sandbox.
+func DestroyGroup(group cgroup.Group) error {
+	ctx, cancel := context.WithTimeout(context.Background(), DestroyTimeout)
+	defer cancel()
+	return group.Destroy(ctx)
 }

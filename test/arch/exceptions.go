@@ -6,7 +6,6 @@ func Exceptions() []Exception {
 		since   = "2026-11-24"
 		domain  = "the values of the domain, a file each; every part speaks in them"
 		command = "one command a file; the commands of a subject become a package each"
-		facade  = "its subjects move to packages below it, one after the other"
 		routes  = "one method a route, without rules of its own"
 		wire    = "one method a call of the protocol, without rules of its own"
 	)
@@ -15,9 +14,6 @@ func Exceptions() []Exception {
 		{"cmd/yurt files", 70, command, since},
 		{"cmd/yurt lines", 7300, command, since},
 		{"cmd/yurt.app", 118, command, since},
-		{"controller files", 35, facade, since},
-		{"controller lines", 5700, facade, since},
-		{"controller.Controller", 176, facade, since},
 		{"controller/httpapi files", 35, routes, since},
 		{"controller/httpapi lines", 4600, routes, since},
 		{"controller/httpapi.API", 103, routes, since},

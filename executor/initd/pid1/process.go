@@ -181,6 +181,7 @@ func (p *process) finish(status syscall.WaitStatus) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	exit.Last = p.last
 	p.exit = exit
 	p.changed.Broadcast()
 }
