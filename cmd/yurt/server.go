@@ -106,7 +106,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
-		Keys: s.doors.Keys, Audit: s.doors.Audit, Extensions: s.doors.Extensions(s.controller),
+		Keys: s.doors.Keys, Audit: s.doors.Audit, Rates: guards.Rates(s.controller.Live), Extensions: s.doors.Extensions(s.controller),
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}

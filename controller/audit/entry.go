@@ -22,6 +22,7 @@ const (
 // The actions of entries that are about no operation of the API.
 const (
 	ActionAuthenticate = "authenticate"  // a request with a key that is not valid, or from a page of another origin
+	ActionRateLimit    = "rate-limit"    // a request beyond the rate of its key or address
 	ActionOutOfMemory  = "out-of-memory" // the kernel killed a program that used more memory than its sandbox has
 	ActionSeccomp      = "seccomp-kill"  // the kernel killed a program for a system call that the seccomp profile forbids
 )

@@ -32,20 +32,30 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &response{ResponseWriter: w, status: http.StatusOK}
 	defer func() { a.answered(r, answer, begin) }()
 	defer a.recoverPanic(answer, r)
-	done := func() {}
 	err := arrival.CheckLocal(r, a.config.LoopbackOnly)
 	if err == nil {
+		err = a.config.Rates.CheckAddress(r)
+	}
+	if err == nil {
 		arrival.KeepDotSegments(r.URL, prefix+"/sessions/")
-		var identified *http.Request
+		var (
+			identified *http.Request
+			done       func()
+		)
 		if identified, done, err = a.config.Keys.Enter(r); err == nil {
 			r = identified
+			defer done()
+			err = a.config.Rates.CheckKey(r.Context())
 		}
 	}
 	if err != nil {
-		a.refuse(answer, r, audit.ActionAuthenticate, err)
+		action := audit.ActionAuthenticate
+		if yurt.CodeOf(err) == yurt.CodeOverloaded {
+			action = audit.ActionRateLimit
+		}
+		a.refuse(answer, r, action, err)
 		return
 	}
-	defer done()
 	a.mux.ServeHTTP(answer, r)
 }
 

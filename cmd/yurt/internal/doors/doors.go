@@ -24,12 +24,21 @@ import (
 type Flags struct {
 	auditFile      string
 	auditRetention time.Duration
+	perKey         float64
+	perAddress     float64
 }
 
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.auditFile, "audit-log", "", "a file to which the audit log is added too, as lines of JSON; it may be renamed to rotate it (default: the database alone, see yurt audit)")
 	flags.DurationVar(&f.auditRetention, "audit-retention", audit.DefaultRetention, "how long the database keeps entries of the audit log, at least 24h")
+	flags.Float64Var(&f.perKey, "rate-limit-key", 0, "the most requests a second of an API key, at all controllers together; 0 for no limit")
+	flags.Float64Var(&f.perAddress, "rate-limit-address", 0, "the most requests a second of an address, likewise; do not set it behind a proxy, whose address all requests have")
+}
+
+// Rates returns the bounds of requests, which so many controllers share as live says.
+func (f *Flags) Rates(live func() int) *auth.Rates {
+	return auth.NewRates(f.perKey, f.perAddress, live)
 }
 
 // Check refuses values that cannot be.
@@ -37,8 +46,16 @@ func (f *Flags) Check() error {
 	if f.auditRetention < audit.LeastRetention {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--audit-retention", "%s is too short; give %s or more", f.auditRetention, audit.LeastRetention)
 	}
+	for name, value := range map[string]float64{"--rate-limit-key": f.perKey, "--rate-limit-address": f.perAddress} {
+		if !(value >= 0 && value <= maxRate) { // NaN too
+			return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%v is out of range; give 0 for no limit, or up to %v requests a second", value, maxRate)
+		}
+	}
 	return nil
 }
+
+// maxRate is the highest limit, in requests a second.
+const maxRate = 1e6
 
 // Doors are the parts. Each of Beside runs while the server serves.
 type Doors struct {
