@@ -57,6 +57,7 @@ const (
 	CodeLimitNotEnforceable  Code = "limit_not_enforceable"  // the host cannot enforce a limit that was asked for
 	CodeNotSupported         Code = "not_supported"          // asked for something that this build does not do
 	CodeOverloaded           Code = "overloaded"             // full; try again later
+	CodeQuotaExceeded        Code = "quota_exceeded"         // the tenant has as much as its quota allows
 	CodeUnavailable          Code = "unavailable"            // a part that is needed is not there now
 	CodeCanceled             Code = "canceled"               // the caller went away
 	CodeDeadlineExceeded     Code = "deadline_exceeded"      // the request's own deadline passed
@@ -120,6 +121,7 @@ func Codes() []Code {
 		CodeLimitNotEnforceable,
 		CodeNotSupported,
 		CodeOverloaded,
+		CodeQuotaExceeded,
 		CodeUnavailable,
 		CodeCanceled,
 		CodeDeadlineExceeded,
@@ -147,7 +149,16 @@ type Error struct {
 	Field   string // dotted path of the offending input, such as "resources.memory"; may be empty
 	// RetryAfter is how long to wait before asking again; 0 when that is not known.
 	RetryAfter time.Duration
-	cause      error
+	// Quota is the quota that is exceeded, of a [CodeQuotaExceeded] error.
+	Quota *QuotaUse
+	cause error
+}
+
+// QuotaUse is how much a tenant uses of a quota.
+type QuotaUse struct {
+	Name  string  `json:"name" doc:"Of the quota, as GET /usage has it." example:"sessions"`
+	Used  float64 `json:"used" doc:"How much the tenant uses."`
+	Limit float64 `json:"limit" doc:"How much it may use."`
 }
 
 // Errorf makes an [Error]. A %w verb keeps its operand in the chain.

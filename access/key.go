@@ -22,6 +22,8 @@ type Key struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"From then on it opens no door; absent for a key that does not expire."`
 	UsedAt    *time.Time `json:"last_used_at,omitempty" doc:"When it was last used, to the minute; absent for a key that was not used."`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	SessionID string     `json:"session_id,omitempty" doc:"Of the one session that it is for, of a session token."`
+	ParentID  string     `json:"parent_id,omitempty" doc:"Of the API key that made it, of a session token: the token ends with it."`
 }
 
 // NewKeyID returns a fresh id of a key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
@@ -33,6 +34,9 @@ type Principal struct {
 	Tenant string
 	KeyID  string // of the API key; empty on a server without keys
 	Scopes []Scope
+	// Session is the one session that the holder of a session token reaches; empty for an API key.
+	Session string
+	Expires *time.Time // when the key or token ends by itself; nil for never
 	// Live ends when the principal may do no more, with the reason as its cause: the key was revoked or has expired.
 	// It is nil on a server without keys.
 	Live context.Context //nolint:containedctx // it is the life of the principal, not of a call

@@ -19,7 +19,7 @@ const (
 	Templates       Scope = "templates"        // make and delete templates
 	Pools           Scope = "pools"            // look at warm pools and size them
 	Nodes           Scope = "nodes"            // look at machines and metrics, and drain machines
-	Admin           Scope = "admin"            // all of these, and keys
+	Admin           Scope = "admin"            // all of these, keys and the audit log
 )
 
 // Scopes returns every scope.

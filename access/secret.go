@@ -54,17 +54,20 @@ type Hash [sha256.Size]byte
 func (h Hash) Equal(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
 
 // GenerateKey returns a fresh API key: 256 random bits in lower-case base32.
-func GenerateKey() Secret {
+func GenerateKey() Secret { return generate(KeyPrefix) }
+
+func generate(prefix string) Secret {
 	random := make([]byte, keyBytes)
 	_, _ = rand.Read(random) // it never fails: the process would end
-	return NewSecret(KeyPrefix + strings.ToLower(keyEncoding().EncodeToString(random)))
+	return NewSecret(prefix + strings.ToLower(keyEncoding().EncodeToString(random)))
 }
 
 func keyEncoding() *base32.Encoding { return base32.StdEncoding.WithPadding(base32.NoPadding) }
 
-// HashKey returns the hash of a key that a client sent; ok is false for text that is no key.
+// HashKey returns the hash of an API key or a session token that a client sent; ok is false for text that is no key.
 func HashKey(key string) (_ Hash, ok bool) {
 	rest, ok := strings.CutPrefix(key, KeyPrefix)
+	rest = strings.TrimPrefix(rest, strings.TrimPrefix(TokenPrefix, KeyPrefix))
 	if !ok || len(rest) != keyChars {
 		return Hash{}, false
 	}

@@ -130,6 +130,9 @@ func (c *Controller) Run(ctx context.Context) error { return c.keeper.Run(ctx) }
 // controllers do it for a moment.
 func (c *Controller) Leads() bool { return c.life.Members.Leads() }
 
+// Live returns how many controllers share the store and live, this one included.
+func (c *Controller) Live() int { return c.life.Members.Count() }
+
 // Close takes no new requests, waits until the sessions that have ended are cleared
 // up, and then ends everything that the controller does in the background. Sessions
 // and executions that live go on at their nodes, for the next life.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
@@ -41,6 +42,7 @@ type controllerFlags struct {
 	results         keeping.Results
 	mcp             mcpFlags
 	traces          otlp.Flags
+	doors           doors.Flags
 	jobspec         string
 	nomad           nomad.Config
 	consul          consul.Config
@@ -82,6 +84,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	f.orphans.Add(flags)
 	f.results.Add(flags)
 	f.mcp.add(flags)
+	f.doors.Add(flags)
 	f.traces.Add(flags)
 	f.log.Add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
@@ -108,7 +111,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 // check refuses invalid flags.
 func (f *controllerFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.traces.Check(), f.checkParts(a))
+	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.traces.Check(), f.checkParts(a))
 }
 
 // checkParts refuses flags of the parts of a cluster, and reads the jobspec.
@@ -223,5 +226,5 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
 		return nil
 	})
-	return s, s.join(ctx, placer, f.orphans, f.results, &f.listen)
+	return s, s.join(ctx, placer, f.orphans, f.results, &f.listen, &f.doors)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
@@ -26,6 +27,7 @@ type devFlags struct {
 	results keeping.Results
 	mcp     mcpFlags
 	traces  otlp.Flags
+	doors   doors.Flags
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -50,6 +52,7 @@ the next server on the same state directory takes them over.` + config.Help,
 	f.orphans.Add(flags)
 	f.results.Add(flags)
 	f.mcp.add(flags)
+	f.doors.Add(flags)
 	f.traces.Add(flags)
 	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveDev(ctx, f) })
 	return cmd
@@ -58,7 +61,7 @@ the next server on the same state directory takes them over.` + config.Help,
 // check refuses invalid flags, and fills in the defaults.
 func (f *devFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.traces.Check(), f.complete(a))
+	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.traces.Check(), f.complete(a))
 }
 
 func (a *app) serveDev(ctx context.Context, f devFlags) error {
@@ -129,7 +132,7 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 		return nil, err
 	}
 	placer := local.New(localNode, node, logger)
-	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen); err != nil {
+	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen, &f.doors); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(s.metrics.Register(placer.Metrics()), s.metrics.Register(node.Metrics())); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
@@ -88,7 +89,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 
 // speakMCP serves the agent at standard input until it closes that.
 func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *slog.Logger) error {
-	server, err := f.server(of, logger, false)
+	server, err := f.server(of, logger, nil, false)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		return nil
 	})
 	results := keeping.Results{Retention: yurt.ResultRetention, Quota: yurt.Size(yurt.ResultQuota).String(), Space: yurt.Size(yurt.ResultSpace).String()}
-	return s, s.join(ctx, placer, keeping.Orphans(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default})
+	return s, s.join(ctx, placer, keeping.Orphans(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default}, &doors.Flags{})
 }
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/mcp"
 )
@@ -54,11 +55,12 @@ func (f *mcpFlags) check() error {
 }
 
 // server makes the MCP server of a controller. With decide each call needs the scope of its tool.
-func (f *mcpFlags) server(of sandboxes, logger *slog.Logger, decide bool) (*mcp.Server, error) {
+func (f *mcpFlags) server(of sandboxes, logger *slog.Logger, log *audit.Log, decide bool) (*mcp.Server, error) {
 	config := f.config()
 	if decide {
 		config.Decide = auth.NewPolicy().Decide
 	}
+	config.Audit = log
 	config.Sessions, config.Executions, config.Files, config.Logger = of, of, of, logger
 	return mcp.New(config)
 }

@@ -19,17 +19,15 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/clientlimits"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
-	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
-	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
-	"github.com/yurtrun/yurt/controller/tenancy"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -48,8 +46,8 @@ type apiServer struct {
 	older      *se.API        // nil where the older runtime's API is not served
 	settings   *olderSettings // likewise
 	store      *storage.Storage
-	keys       *auth.Authenticator // nil where requests need no key
-	tracer     trace.Tracer        // nil where requests are not traced
+	doors      *doors.Doors
+	tracer     trace.Tracer // nil where requests are not traced
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -85,31 +83,16 @@ func (s *apiServer) openStore(ctx context.Context, where string) (err error) {
 	return nil
 }
 
-// askForKeys makes the part that checks the API keys of requests; it is nil for a server without keys.
-func (s *apiServer) askForKeys(ctx context.Context, at *listen.Flags) (*auth.Authenticator, error) {
-	if !at.Keys() {
-		return nil, nil
-	}
-	if err := s.store.NeedKey(ctx); err != nil {
-		return nil, err
-	}
-	keys, err := auth.New(auth.Config{Store: s.store.Keys, Logger: s.logger, Metrics: s.metrics})
-	if err == nil {
-		s.beside = append(s.beside, keys.Run)
-	}
-	return keys, err
-}
-
 // reload takes over the state of API keys at once, without waiting for the next look at the store.
 func (s *apiServer) reload(ctx context.Context) error {
-	if s.keys == nil {
+	if s.doors.Keys == nil {
 		return nil
 	}
-	return s.keys.Refresh(ctx)
+	return s.doors.Keys.Refresh(ctx)
 }
 
 // join builds the controller and its API over the store and a placer.
-func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans keeping.Orphans, results keeping.Results, at *listen.Flags) error {
+func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans keeping.Orphans, results keeping.Results, at *listen.Flags, guards *doors.Flags) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
@@ -117,8 +100,11 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	if s.settings != nil {
 		s.settings.warm(templates)
 	}
+	if s.doors, err = guards.Open(s.store, s.logger, s.metrics); err != nil {
+		return err
+	}
 	config := controller.Config{
-		Store: tenancy.Of(s.store.Sessions), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Store: s.doors.Divided(), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
 	if err := results.Config(&config); err != nil {
@@ -133,13 +119,16 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	if err != nil {
 		return err
 	}
-	if s.keys, err = s.askForKeys(ctx, at); err != nil {
-		return err
+	if at.Keys() {
+		if err := s.doors.AskForKeys(ctx, s.logger, s.metrics); err != nil {
+			return err
+		}
 	}
+	s.beside = append(s.beside, s.doors.Beside...)
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
-		Keys: s.keys, Tracer: s.tracer, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
+		Keys: s.doors.Keys, Audit: s.doors.Audit, Rates: guards.Rates(s.controller.Live), Tracer: s.tracer, Extensions: s.doors.Extensions(s.controller),
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}
@@ -163,7 +152,7 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	if s.mcpFlags.off() {
 		return beside, nil
 	}
-	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger, true); err != nil {
+	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger, s.doors.Audit, true); err != nil {
 		return nil, err
 	}
 	handler := s.mcp.Handler()

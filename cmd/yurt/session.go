@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/auditcmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/tenantcmd"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -33,18 +35,42 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),
 		newSessionStopCommand(a),
+		keycmd.NewToken(a.terminal()),
 	)
 	a.addServerFlag(cmd)
 	return cmd
 }
 
 func newKeyCommand(a *app) *cobra.Command {
-	cmd := parent("key", "Create, list and revoke API keys", groupServer, keycmd.New(keycmd.Terminal{
-		Client: a.client, JSON: func() bool { return a.json }, PrintJSON: a.printJSON, PrintTable: a.printTable, Printf: a.printf,
-		Tell: func(format string, args ...any) { fmt.Fprintf(a.stderr, format, args...) },
-	})...)
+	cmd := parent("key", "Create, list and revoke API keys", groupServer, keycmd.New(a.terminal())...)
 	a.addServerFlag(cmd)
 	return cmd
+}
+
+func newTenantCommand(a *app) *cobra.Command {
+	cmd := parent("tenant", "Set and show the quotas of tenants", groupServer, tenantcmd.New(a.terminal())...)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newUsageCommand(a *app) *cobra.Command {
+	cmd := tenantcmd.NewUsage(a.terminal(), groupServer)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newAuditCommand(a *app) *cobra.Command {
+	cmd := auditcmd.New(a.terminal(), groupServer)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+// terminal returns the part of the program that commands in packages of their own use.
+func (a *app) terminal() keycmd.Terminal {
+	return keycmd.Terminal{
+		Client: a.client, JSON: func() bool { return a.json }, PrintJSON: a.printJSON, PrintTable: a.printTable, Printf: a.printf,
+		Tell: func(format string, args ...any) { fmt.Fprintf(a.stderr, format, args...) },
+	}
 }
 
 // addServerFlag lets cmd and all below it be told which server to use.

@@ -158,7 +158,7 @@ func newKnown(hash access.Hash, key access.Key) *known {
 	live, end := context.WithCancelCause(context.Background())
 	return &known{
 		hash: hash, key: key, end: end,
-		principal: &access.Principal{Tenant: key.Tenant, KeyID: key.ID, Scopes: key.Scopes, Live: live},
+		principal: &access.Principal{Tenant: key.Tenant, KeyID: key.ID, Scopes: key.Scopes, Session: key.SessionID, Expires: key.ExpiresAt, Live: live},
 	}
 }
 

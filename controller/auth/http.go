@@ -20,7 +20,9 @@ func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), er
 	}
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return r, func() {}, nil
+		if header = socketToken(r); header == "" {
+			return r, func() {}, nil
+		}
 	}
 	kind, key, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(kind, "Bearer") {
@@ -36,6 +38,27 @@ func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), er
 		end()
 		leave()
 	}, nil
+}
+
+// SocketProtocol is the subprotocol that a WebSocket of the server speaks, for clients that name one. A page in a browser sets no
+// header of a WebSocket, so it offers its session token as a further subprotocol: this name, a dot, "token.", and the token.
+const SocketProtocol = "yurt"
+
+// socketToken returns the session token that a WebSocket offers as a subprotocol, as the header Authorization would have it. API
+// keys are not for browsers, and not taken here.
+func socketToken(r *http.Request) string {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return ""
+	}
+	for _, offered := range r.Header.Values("Sec-Websocket-Protocol") {
+		for protocol := range strings.SplitSeq(offered, ",") {
+			token, is := strings.CutPrefix(strings.TrimSpace(protocol), SocketProtocol+".token.")
+			if is && strings.HasPrefix(token, access.TokenPrefix) {
+				return "Bearer " + token
+			}
+		}
+	}
+	return ""
 }
 
 func addressOf(r *http.Request) string {

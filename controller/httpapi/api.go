@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 )
 
@@ -44,7 +45,10 @@ type Config struct {
 	Beside map[string]http.Handler
 
 	// Keys checks the API keys of requests; nil: every request is the operator's.
-	Keys *auth.Authenticator
+	Keys  *auth.Authenticator
+	Rates *auth.Rates // of requests; nil: no bounds
+	// Audit records changes and refusals; nil records none.
+	Audit *audit.Log
 	// Extensions add operations that are not in this package.
 	Extensions []Extension
 

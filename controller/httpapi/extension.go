@@ -22,6 +22,9 @@ type JSONBody[T any] = jsonBody[T]
 // Value returns the body.
 func (b *jsonBody[T]) Value() T { return b.value }
 
+// SizeParam is a size in a body: bytes, or text such as "512Mi".
+type SizeParam = sizeParam
+
 // DurationParam is a duration in a body: seconds, or text such as "30s".
 type DurationParam = durationParam
 
@@ -56,10 +59,12 @@ func Page[T any](params PageParams, list func(before controller.Position, limit 
 func (a *API) guarded(operation string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := a.policy.Decide(r.Context(), operation); err != nil {
-			writeProblem(w, a.problemOf(r.Context(), err))
+			a.refuse(w, r, operation, err)
 			return
 		}
-		next.ServeHTTP(w, r)
+		if err := a.config.Audit.Serve(w, r, operation, requestID(r.Context()), next); err != nil {
+			writeProblem(w, a.problemOf(r.Context(), err))
+		}
 	})
 }
 

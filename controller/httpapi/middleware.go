@@ -2,12 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -15,13 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/arrival"
 	"github.com/yurtrun/yurt/internal/tracing"
 )
 
 const (
-	headerRequestID = "X-Request-Id"
-	maxRequestID    = 128
-	routeUnknown    = "unknown"
+	routeUnknown = "unknown"
 	// slowRequest is how long an answer may take to begin before the request is logged as slow. A session
 	// whose sandbox a node makes on demand takes about 0.1 s, so an operation that takes ten times as long
 	// waits for something that an operator may want to know of.
@@ -31,27 +27,46 @@ const (
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
-	id := requestIDOf(r)
+	id := arrival.RequestID(r)
 	ctx, span := tracing.Enter(tracing.WithRequest(r.Context(), id), a.config.Tracer, r.Method, r.Header.Get)
 	r = r.WithContext(ctx)
-	w.Header().Set(headerRequestID, id)
+	w.Header().Set(arrival.HeaderRequestID, id)
+	r.Header.Set(arrival.HeaderRequestID, id) // for handlers beside the API
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	answer := &response{ResponseWriter: w, status: http.StatusOK}
 	defer func() { a.answered(r, answer, begin, span) }()
 	defer a.recoverPanic(answer, r)
-	if err := a.guard(r); err != nil {
-		writeProblem(answer, a.problemOf(r.Context(), err))
-		return
+	err := arrival.CheckLocal(r, a.config.LoopbackOnly)
+	if err == nil {
+		err = a.config.Rates.CheckAddress(r)
 	}
-	keepDotSegments(r.URL)
-	identified, done, err := a.config.Keys.Enter(r)
+	if err == nil {
+		arrival.KeepDotSegments(r.URL, prefix+"/sessions/")
+		var (
+			identified *http.Request
+			done       func()
+		)
+		if identified, done, err = a.config.Keys.Enter(r); err == nil {
+			r = identified
+			defer done()
+			err = a.config.Rates.CheckKey(r.Context())
+		}
+	}
 	if err != nil {
-		writeProblem(answer, a.problemOf(r.Context(), err))
+		action := audit.ActionAuthenticate
+		if yurt.CodeOf(err) == yurt.CodeOverloaded {
+			action = audit.ActionRateLimit
+		}
+		a.refuse(answer, r, action, err)
 		return
 	}
-	defer done()
-	r = identified
 	a.mux.ServeHTTP(answer, r)
+}
+
+// refuse answers a request that was refused before its operation began.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, operation string, err error) {
+	a.config.Audit.Refused(r, operation, requestID(r.Context()), err)
+	writeProblem(w, a.problemOf(r.Context(), err))
 }
 
 // answered logs and counts a request.
@@ -105,68 +120,8 @@ func (a *API) recoverPanic(answer *response, r *http.Request) {
 	writeProblem(answer, newProblem(r.Context(), yurt.CodeInternal, "", "the server failed; its log says more under the request id"))
 }
 
-// guard refuses requests that a server without keys must not answer. A web page can make its reader's browser send
-// requests to this machine: those carry the page's origin, or, when the page's own name was made to resolve to this
-// machine, a foreign Host.
-func (a *API) guard(r *http.Request) error {
-	if !a.config.LoopbackOnly {
-		return nil
-	}
-	if !isLoopback(r.Host) {
-		return yurt.FieldErrorf(yurt.CodeForbidden, "Host", "this server answers on this machine alone; ask for it as localhost or 127.0.0.1")
-	}
-	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return yurt.FieldErrorf(yurt.CodeForbidden, "Origin", "this server takes no requests from pages of other origins")
-	}
-	return nil
-}
-
-// isLoopback reports whether a Host header names this machine.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && address.IsLoopback()
-}
-
-// keepDotSegments escapes the path of a file, so that the mux neither cleans it nor
-// redirects: whether it leads out of the workspace is for the controller to say.
-func keepDotSegments(u *url.URL) {
-	escaped := u.EscapedPath()
-	rest, ok := strings.CutPrefix(escaped, prefix+"/sessions/")
-	if !ok {
-		return
-	}
-	id, file, ok := strings.Cut(rest, "/files/")
-	if !ok || strings.Contains(id, "/") {
-		return
-	}
-	file = strings.ReplaceAll(file, "/", "%2F")
-	if file == "." || file == ".." {
-		file = strings.ReplaceAll(file, ".", "%2E")
-	}
-	u.RawPath = prefix + "/sessions/" + id + "/files/" + file
-}
-
 // requestID returns the id of the request that ctx belongs to.
 func requestID(ctx context.Context) string { return tracing.Request(ctx) }
-
-// requestIDOf takes the id that a client or proxy gave, if it is fit for a log.
-func requestIDOf(r *http.Request) string {
-	id := r.Header.Get(headerRequestID)
-	if id == "" || len(id) > maxRequestID || strings.ContainsFunc(id, notIDRune) {
-		return "req_" + strings.ToLower(rand.Text())
-	}
-	return id
-}
-
-func notIDRune(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)
-}
 
 // response notes the status and the size of an answer.
 type response struct {

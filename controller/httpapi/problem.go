@@ -28,6 +28,7 @@ type problem struct {
 	Code      yurt.Code       `json:"code" doc:"Names the kind of error; it never changes."`
 	Field     string          `json:"field,omitempty" doc:"Dotted path of the input that was wrong."`
 	Errors    []problemDetail `json:"errors,omitempty" doc:"Every error, when there are several."`
+	Quota     *yurt.QuotaUse  `json:"quota,omitempty" doc:"Which quota of the tenant is exceeded, of an error with the code quota_exceeded."`
 	RequestID string          `json:"request_id,omitempty" doc:"Names the request in the server's log."`
 
 	retryAfter time.Duration // a header
@@ -84,7 +85,7 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 			a.log.ErrorContext(ctx, "request failed", "request_id", requestID(ctx), "error", err)
 		}
 		p := newProblem(ctx, coded.Code, coded.Field, coded.Message)
-		p.retryAfter = coded.RetryAfter
+		p.retryAfter, p.Quota = coded.RetryAfter, coded.Quota
 		return p
 	}
 	switch code := yurt.CodeOf(err); code {

@@ -13,6 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/internal/outputjson"
 )
 
@@ -25,7 +27,7 @@ func asksForSocket(ctx huma.Context) bool {
 // what names the resource in the error.
 func checkOrigin(ctx huma.Context, what string) []error {
 	origin := ctx.Header("Origin")
-	if origin == "" {
+	if origin == "" || holdsToken(ctx.Context()) {
 		return nil
 	}
 	page, err := url.Parse(origin)
@@ -35,11 +37,19 @@ func checkOrigin(ctx huma.Context, what string) []error {
 	return nil
 }
 
+// holdsToken reports whether a request has a session token. A page has one only if it was given one, and its browser adds none, so
+// that pages of every origin may use theirs.
+func holdsToken(ctx context.Context) bool {
+	caller, known := access.From(ctx)
+	return known && caller.Bound()
+}
+
 // serveSocket answers with a WebSocket. The context that serve gets ends when the server drains.
 func (a *API) serveSocket(serve func(context.Context, *websocket.Conn)) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		conn, err := websocket.Accept(w, r, nil) // which answers itself when it cannot
+		options := &websocket.AcceptOptions{Subprotocols: []string{auth.SocketProtocol}, InsecureSkipVerify: holdsToken(ctx.Context())}
+		conn, err := websocket.Accept(w, r, options) // which answers itself when it cannot
 		if err != nil {
 			return
 		}

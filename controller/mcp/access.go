@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/audit"
 )
 
 // The operations of resources and tools in the policy: a tool's is this and its name.
@@ -55,6 +56,9 @@ func (s *Server) admit(ctx context.Context, extra *sdk.RequestExtra, operation s
 		ctx, done = access.With(ctx, caller)
 	}
 	if err := s.config.Decide(ctx, operation); err != nil {
+		e := entryOf(ctx, extra, operation)
+		e.Decision, e.Detail = audit.Denied, err.Error()
+		s.config.Audit.Note(e)
 		done()
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
@@ -47,6 +48,8 @@ type Config struct {
 
 	// Decide returns nil when the caller of a context may do an operation of the policy; nil lets every caller do everything.
 	Decide func(ctx context.Context, operation string) error
+
+	Audit *audit.Log // records calls that change something and calls that are refused; nil records none
 
 	Tools   []string     // names of the tools that there are; empty for all, see [ToolNames]
 	Limits  Limits       // of each client

@@ -67,7 +67,7 @@ func addTool[In, Out any](s *Server, t tool, serve func(context.Context, call, I
 	}
 	s.sdk.AddTool(described, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		begin := time.Now()
-		result, err := answer(ctx, s, input.Required, req, serve)
+		result, err := answer(ctx, s, t, input.Required, req, serve)
 		s.log.DebugContext(ctx, "MCP tool called", "tool", t.name, "client", clientOf(req), "duration_ms", float64(time.Since(begin))/float64(time.Millisecond), "error", err)
 		if err != nil {
 			return s.failed(ctx, t.name, err), nil
@@ -78,13 +78,13 @@ func addTool[In, Out any](s *Server, t tool, serve func(context.Context, call, I
 }
 
 // answer serves one call.
-func answer[In, Out any](ctx context.Context, s *Server, required []string, req *sdk.CallToolRequest, serve func(context.Context, call, In) (Out, []sdk.Content, error)) (*sdk.CallToolResult, error) {
+func answer[In, Out any](ctx context.Context, s *Server, t tool, required []string, req *sdk.CallToolRequest, serve func(context.Context, call, In) (Out, []sdk.Content, error)) (_ *sdk.CallToolResult, err error) {
 	done, err := s.begin()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	ctx, leave, err := s.admit(ctx, req.Extra, operationPrefix+req.Params.Name)
+	ctx, leave, err := s.admit(ctx, req.Extra, operationPrefix+t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +99,17 @@ func answer[In, Out any](ctx context.Context, s *Server, required []string, req 
 	if err != nil {
 		return nil, err
 	}
+	recorded, err := s.record(ctx, t, req)
+	if err != nil {
+		return nil, err
+	}
+	var structured json.RawMessage
+	defer func() { recorded(structured, err) }()
 	out, content, err := serve(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
-	structured, err := encode(out)
+	structured, err = encode(out)
 	if err != nil {
 		return nil, err
 	}

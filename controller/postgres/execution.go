@@ -19,7 +19,15 @@ const (
 // BeginExecution implements controller.ExecutionStore.
 func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
 	step := step{id: e.SessionID, change: change, more: 1}
-	err := s.transact(ctx, "adding an execution", step.read, func(writes *pgx.Batch) error {
+	var admission admission
+	read := func(reads *pgx.Batch) {
+		step.read(reads)
+		admission.readExecution(reads, e.SessionID)
+	}
+	err := s.transact(ctx, "adding an execution", read, func(writes *pgx.Batch) error {
+		if err := admission.admitExecution(); err != nil {
+			return err
+		}
 		if err := step.decide(writes); err != nil {
 			return err
 		}

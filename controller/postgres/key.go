@@ -25,11 +25,11 @@ func (s KeyStore) AddKey(ctx context.Context, key access.Key, hash access.Hash, 
 	var there int
 	read := func(reads *pgx.Batch) {
 		reads.Queue("LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE")
-		queue(reads, record.CountKeys, key.Tenant, key.CreatedAt.UnixNano()).QueryRow(func(row pgx.Row) error { return row.Scan(&there) })
+		queue(reads, record.CountKeys, key.Tenant, key.SessionID, key.CreatedAt.UnixNano()).QueryRow(func(row pgx.Row) error { return row.Scan(&there) })
 	}
 	return s.transact(ctx, "adding an API key", read, func(writes *pgx.Batch) error {
 		if there >= most {
-			return auth.TooManyKeys(most)
+			return auth.TooManyKeys(key, most)
 		}
 		queue(writes, record.InsertKey, record.KeyValues(key, hash)...)
 		return nil
@@ -42,7 +42,7 @@ func (s KeyStore) KeysByHash(ctx context.Context, hashes []access.Hash) (map[acc
 	for i := range hashes {
 		wanted[i] = hashes[i][:]
 	}
-	rows, err := list(ctx, s.Store, "reading API keys", "SELECT "+record.KeyColumns+" FROM api_keys WHERE hash = ANY(?)", []any{wanted}, record.ScanKey)
+	rows, err := list(ctx, s.Store, "reading API keys", "SELECT "+record.KeyColumns+" FROM api_keys WHERE hash = ANY(?)"+record.KeyLives, []any{wanted}, record.ScanKey)
 	found := map[access.Hash]access.Key{}
 	for _, row := range rows {
 		found[row.Hash] = row.Key
@@ -54,6 +54,7 @@ func (s KeyStore) KeysByHash(ctx context.Context, hashes []access.Hash) (map[acc
 func (s KeyStore) Keys(ctx context.Context, reach auth.Reach, before controller.Position, limit int) ([]access.Key, error) {
 	var where record.Conditions
 	where.Reach(reach)
+	where.Add("session_id = ''")
 	where.Before(before)
 	text := "SELECT " + record.KeyColumns + " FROM api_keys" + where.SQL() + record.NewestFirst + record.Limit(limit)
 	return list(ctx, s.Store, "listing API keys", text, where.Args, scanKey)

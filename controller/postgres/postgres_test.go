@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/storetest"
 	"github.com/yurtrun/yurt/test/pgserver"
 )
@@ -34,6 +37,35 @@ func open(t *testing.T, url string) *postgres.Store {
 func TestKeyConformance(t *testing.T) {
 	server := pgserver.Start(t)
 	storetest.RunKeys(t, func(t *testing.T) auth.Store { return postgres.Keys(open(t, server.Database())) })
+}
+
+func TestAuditConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunAudit(t, func(t *testing.T) (audit.Store, func(context.Context, string) error) {
+		url := server.Database()
+		store := open(t, url)
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		exec := func(ctx context.Context, text string) error {
+			_, err := conn.Exec(ctx, text)
+			return err
+		}
+		if exec(t.Context(), "TRUNCATE audit") == nil {
+			t.Error("the audit log can be emptied")
+		}
+		return postgres.Audit(store), exec
+	})
+}
+
+func TestQuotaConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+		store := open(t, server.Database())
+		return store, postgres.Quotas(store)
+	})
 }
 
 func TestConformance(t *testing.T) {

@@ -29,7 +29,12 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 		return err
 	}
 	marks := strings.Repeat(", ?", len(values))[2:]
-	err = s.transact(ctx, "adding a session", func(*pgx.Batch) {}, func(writes *pgx.Batch) error {
+	var admission admission
+	read := func(reads *pgx.Batch) { admission.readSession(reads, session) }
+	err = s.transact(ctx, "adding a session", read, func(writes *pgx.Batch) error {
+		if err := admission.admitSession(session); err != nil {
+			return err
+		}
 		queue(writes, "INSERT INTO sessions ("+record.SessionColumns+", expires_at) VALUES ("+marks+")", values...)
 		if key != nil {
 			queue(writes, "INSERT INTO idempotency_keys (key, request_hash, session_id) VALUES (?, ?, ?)", []byte(key.Key), key.RequestHash, session.ID)

@@ -25,6 +25,9 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 			return err
 		}
 		after.running++
+		if err := admitExecution(tx, after.session.Tenant); err != nil {
+			return err
+		}
 		if err := after.step(tx, change); err != nil {
 			return err
 		}

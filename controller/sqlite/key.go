@@ -26,11 +26,11 @@ func Keys(store *Store) KeyStore { return KeyStore{store} }
 func (s KeyStore) AddKey(ctx context.Context, key access.Key, hash access.Hash, most int) error {
 	return s.write.transact(ctx, func(tx *transaction) error {
 		var there int
-		if err := tx.row(record.CountKeys, key.Tenant, key.CreatedAt.UnixNano()).Scan(&there); err != nil {
+		if err := tx.row(record.CountKeys, key.Tenant, key.SessionID, key.CreatedAt.UnixNano()).Scan(&there); err != nil {
 			return fmt.Errorf("counting API keys: %w", err)
 		}
 		if there >= most {
-			return auth.TooManyKeys(most)
+			return auth.TooManyKeys(key, most)
 		}
 		if _, err := tx.exec(record.InsertKey, record.KeyValues(key, hash)...); err != nil {
 			return fmt.Errorf("adding an API key: %w", err)
@@ -49,7 +49,7 @@ func (s KeyStore) KeysByHash(ctx context.Context, hashes []access.Hash) (map[acc
 	for i := range hashes {
 		args[i] = hashes[i][:]
 	}
-	rows, err := s.queryKeys(ctx, " WHERE hash IN (?"+strings.Repeat(", ?", len(hashes)-1)+")", args...)
+	rows, err := s.queryKeys(ctx, " WHERE hash IN (?"+strings.Repeat(", ?", len(hashes)-1)+")"+record.KeyLives, args...)
 	for _, row := range rows {
 		found[row.Hash] = row.Key
 	}
@@ -60,6 +60,7 @@ func (s KeyStore) KeysByHash(ctx context.Context, hashes []access.Hash) (map[acc
 func (s KeyStore) Keys(ctx context.Context, reach auth.Reach, before controller.Position, limit int) ([]access.Key, error) {
 	var where record.Conditions
 	where.Reach(reach)
+	where.Add("session_id = ''")
 	where.Before(before)
 	rows, err := s.queryKeys(ctx, where.SQL()+record.NewestFirst+record.Limit(limit), where.Args...)
 	var list []access.Key

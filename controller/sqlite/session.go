@@ -45,6 +45,9 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 				return controller.ErrReuseTaken
 			}
 		}
+		if err := admitSession(tx, session); err != nil {
+			return err
+		}
 		if err := insertSession(tx, session); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
 )
@@ -46,6 +49,29 @@ func TestConformance(t *testing.T) {
 
 func TestKeyConformance(t *testing.T) {
 	storetest.RunKeys(t, func(t *testing.T) auth.Store { return sqlite.Keys(open(t, filepath.Join(t.TempDir(), "yurt.db"))) })
+}
+
+func TestAuditConformance(t *testing.T) {
+	storetest.RunAudit(t, func(t *testing.T) (audit.Store, func(context.Context, string) error) {
+		path := filepath.Join(t.TempDir(), "yurt.db")
+		store := open(t, path)
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return sqlite.Audit(store), func(ctx context.Context, text string) error {
+			_, err := db.ExecContext(ctx, text)
+			return err
+		}
+	})
+}
+
+func TestQuotaConformance(t *testing.T) {
+	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+		store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+		return store, sqlite.Quotas(store)
+	})
 }
 
 // TestReopen opens a copy of an open store's files, as a kill leaves them.

@@ -26,6 +26,7 @@ func RunKeys(t *testing.T, open func(t *testing.T) auth.Store) {
 		{"use is noted forward", testKeyUse},
 		{"old keys are purged", testKeyPurge},
 		{"a tenant has a bounded number of keys", testMostKeys},
+		{"tokens live with their session and their parent", testTokens},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.test(t, open(t)) })
@@ -171,4 +172,52 @@ func testMostKeys(t *testing.T, store auth.Store) {
 	if added.Load() != most {
 		t.Errorf("%d keys were added, want %d", added.Load(), most)
 	}
+}
+
+// testTokens needs a store that keeps sessions too.
+func testTokens(t *testing.T, store auth.Store) {
+	sessions, ok := store.(interface {
+		controller.SessionStore
+	})
+	if !ok {
+		t.Fatal("the store of keys keeps no sessions")
+	}
+	for n := range 2 {
+		live := session(n)
+		live.Tenant = "a"
+		if err := sessions.CreateSession(t.Context(), live, yurt.Transition{To: live.State, At: live.CreatedAt}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parent, _ := mustAddKey(t, store, "a", 1)
+	expires := epoch().Add(time.Hour)
+	token := func(n, of int, parentID string) (access.Key, access.Hash) {
+		return mustAddKey(t, store, "a", n, func(k *access.Key) { k.SessionID, k.ParentID, k.ExpiresAt = session(of).ID, parentID, &expires })
+	}
+	first, firstHash := token(2, 0, parent.ID)
+	second, secondHash := token(3, 1, "")
+	found := func(want map[access.Hash]access.Key) {
+		t.Helper()
+		got, err := store.KeysByHash(t.Context(), []access.Hash{firstHash, secondHash})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, "the tokens", got, want)
+	}
+	found(map[access.Hash]access.Key{firstHash: first, secondHash: second})
+	wantEqual(t, "the list of keys", keysOf(t, store, auth.Tenant("a")), []string{parent.ID})
+	if _, err := store.RevokeKey(t.Context(), auth.Tenant("a"), parent.ID, epoch()); err != nil {
+		t.Fatal(err)
+	}
+	found(map[access.Hash]access.Key{secondHash: second})
+	more, hash := apiKey("a", 4)
+	more.SessionID = session(1).ID
+	wantCode(t, store.AddKey(t.Context(), more, hash, 1), yurt.CodeOverloaded)
+	if _, err := sessions.ChangeSession(t.Context(), session(1).ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		change, err := s.Transition(yurt.SessionTerminated, "over", s.CreatedAt)
+		return []yurt.Transition{change}, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found(map[access.Hash]access.Key{})
 }

@@ -13,6 +13,11 @@ func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change c
 	if err != nil {
 		return yurt.Session{}, err
 	}
+	if tenant, all, err := reach(ctx); err == nil && !all {
+		if err := d.admit(ctx, tenant); err != nil {
+			return yurt.Session{}, err
+		}
+	}
 	return d.all.BeginExecution(ctx, e, change)
 }
 
@@ -22,7 +27,11 @@ func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Resu
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
-	return d.all.EndExecution(ctx, id, result, change)
+	session, ended, err := d.all.EndExecution(ctx, id, result, change)
+	if ended && err == nil {
+		d.ended(session, id, result)
+	}
+	return session, ended, err
 }
 
 // Execution implements controller.ExecutionStore.

@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,6 +17,8 @@ func (d *divided) CreateSession(ctx context.Context, s yurt.Session, first yurt.
 	switch {
 	case err != nil:
 		return err
+	case bound(ctx) != "":
+		return free(ctx)
 	case !all && s.Tenant != tenant:
 		return yurt.Errorf(yurt.CodeForbidden, "a session belongs to the tenant of its caller")
 	}
@@ -65,7 +68,7 @@ func (d *divided) Session(ctx context.Context, id string) (yurt.Session, error) 
 		return yurt.Session{}, err
 	}
 	s, err := d.all.Session(ctx, id)
-	if err == nil && !all && s.Tenant != tenant {
+	if err == nil && !all && (s.Tenant != tenant || beyond(ctx, id)) {
 		return yurt.Session{}, record.SessionNotFound(id)
 	}
 	return s, err
@@ -79,6 +82,7 @@ func (d *divided) Sessions(ctx context.Context, query controller.SessionQuery) (
 	}
 	if !all {
 		query.Tenant = tenant
+		query.IDPrefix = cmp.Or(bound(ctx), query.IDPrefix)
 	}
 	return d.all.Sessions(ctx, query)
 }

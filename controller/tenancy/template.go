@@ -32,6 +32,9 @@ func shown(tenant string, t yurt.Template) (_ yurt.Template, ok bool) {
 
 // PutTemplates implements controller.TemplateStore.
 func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
+	if err := free(ctx); err != nil {
+		return err
+	}
 	tenant, _, err := reach(ctx)
 	if err != nil {
 		return err
@@ -48,6 +51,9 @@ func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, r
 
 // DeleteTemplate implements controller.TemplateStore.
 func (d *divided) DeleteTemplate(ctx context.Context, name string) error {
+	if err := free(ctx); err != nil {
+		return err
+	}
 	tenant, _, err := reach(ctx)
 	if err != nil {
 		return err
@@ -134,6 +140,9 @@ func (d *divided) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, erro
 // operates refuses callers of other tenants than the operator's: warm pools are the operator's.
 func operates(ctx context.Context) error {
 	tenant, _, err := reach(ctx)
+	if err == nil {
+		err = free(ctx)
+	}
 	if err == nil && tenant != access.DefaultTenant {
 		err = yurt.Errorf(yurt.CodeForbidden, "warm pools are the operator's")
 	}

@@ -18,15 +18,39 @@ const maxKnown = 10000
 
 // divided is a store that each caller sees its part of.
 type divided struct {
-	all controller.Store
+	all   controller.Store
+	ended EndedFunc
+	admit AdmitFunc
 
 	mu    sync.Mutex
 	known map[string]string // tenants of sessions, which never change
 }
 
+// EndedFunc is told of each execution whose result was stored, by its id, with its session after that. It must be quick.
+type EndedFunc func(session yurt.Session, id string, result *yurt.Result)
+
+// Option changes how a divided store works.
+type Option func(*divided)
+
+// WithEnded has a function told of executions that end.
+func WithEnded(ended EndedFunc) Option { return func(d *divided) { d.ended = ended } }
+
+// AdmitFunc returns nil when a tenant may begin another execution.
+type AdmitFunc func(ctx context.Context, tenant string) error
+
+// WithAdmission has a function asked before each execution of a tenant.
+func WithAdmission(admit AdmitFunc) Option { return func(d *divided) { d.admit = admit } }
+
 // Of returns the store divided among tenants. What else the store can do, the result can do.
-func Of(store controller.Store) controller.Store {
-	d := &divided{all: store, known: map[string]string{}}
+func Of(store controller.Store, options ...Option) controller.Store {
+	d := &divided{
+		all: store, known: map[string]string{},
+		ended: func(yurt.Session, string, *yurt.Result) {},
+		admit: func(context.Context, string) error { return nil },
+	}
+	for _, option := range options {
+		option(d)
+	}
 	type collected interface{ prometheus.Collector }
 	switch s := store.(type) {
 	case interface {
@@ -72,11 +96,36 @@ func system(ctx context.Context) error {
 	return err
 }
 
+// bound returns the one session that the caller of a context reaches; it is empty for a caller without a session token.
+func bound(ctx context.Context) string {
+	if caller, ok := access.From(ctx); ok {
+		return caller.Session
+	}
+	return ""
+}
+
+// beyond reports whether a session is another one than that of the caller's session token.
+func beyond(ctx context.Context, sessionID string) bool {
+	own := bound(ctx)
+	return own != "" && own != sessionID
+}
+
+// free refuses callers with a session token: they make no records beside their session.
+func free(ctx context.Context) error {
+	if bound(ctx) != "" {
+		return yurt.Errorf(yurt.CodeForbidden, "a session token is for its session alone; use an API key for this")
+	}
+	return nil
+}
+
 // owned returns nil when the caller reaches a session.
 func (d *divided) owned(ctx context.Context, sessionID string) error {
 	tenant, all, err := reach(ctx)
 	if err != nil || all {
 		return err
+	}
+	if beyond(ctx, sessionID) {
+		return record.SessionNotFound(sessionID)
 	}
 	d.mu.Lock()
 	owner, known := d.known[sessionID]
@@ -111,7 +160,7 @@ func own(ctx context.Context, change controller.SessionChange) (controller.Sessi
 		return change, err
 	}
 	return func(s *yurt.Session, running int) ([]yurt.Transition, error) {
-		if s.Tenant != tenant {
+		if s.Tenant != tenant || beyond(ctx, s.ID) {
 			return nil, record.SessionNotFound(s.ID)
 		}
 		return change(s, running)

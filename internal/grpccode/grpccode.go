@@ -61,6 +61,7 @@ func statuses() map[yurt.Code]codes.Code {
 		yurt.CodeLimitNotEnforceable:  codes.FailedPrecondition,
 		yurt.CodeNotSupported:         codes.Unimplemented,
 		yurt.CodeOverloaded:           codes.ResourceExhausted,
+		yurt.CodeQuotaExceeded:        codes.ResourceExhausted,
 		yurt.CodeUnavailable:          codes.Unavailable,
 		yurt.CodeCanceled:             codes.Canceled,
 		yurt.CodeDeadlineExceeded:     codes.DeadlineExceeded,

@@ -64,6 +64,7 @@ func statuses() map[yurt.Code]int {
 		yurt.CodeLimitNotEnforceable:  http.StatusUnprocessableEntity,
 		yurt.CodeNotSupported:         http.StatusNotImplemented,
 		yurt.CodeOverloaded:           http.StatusTooManyRequests,
+		yurt.CodeQuotaExceeded:        http.StatusTooManyRequests,
 		yurt.CodeUnavailable:          http.StatusServiceUnavailable,
 		yurt.CodeCanceled:             ClientClosedRequest,
 		yurt.CodeDeadlineExceeded:     http.StatusGatewayTimeout,

@@ -150,6 +150,8 @@ type problem struct {
 	Title  string    `json:"title"`
 	Field  string    `json:"field"`
 	ID     requestID `json:"request_id"`
+
+	Quota *yurt.QuotaUse `json:"quota"`
 }
 
 // readProblem turns an error response into a [yurt.Error]. A response that is no problem of Yurt's,
@@ -172,7 +174,9 @@ func readProblem(resp *http.Response) error {
 }
 
 func (p problem) asError() error {
-	return yurt.FieldErrorf(p.Code, p.Field, "%s%w", cmp.Or(p.Detail, p.Title), p.ID)
+	err := yurt.FieldErrorf(p.Code, p.Field, "%s%w", cmp.Or(p.Detail, p.Title), p.ID)
+	err.Quota = p.Quota
+	return err
 }
 
 // segment escapes one segment of a path.

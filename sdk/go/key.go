@@ -46,7 +46,11 @@ func (c *Client) Keys() Keys { return Keys{c} }
 
 // Create makes a key. The server tells the key itself this once.
 func (k Keys) Create(ctx context.Context, req CreateKeyRequest) (access.Key, access.Secret, error) {
-	what, err := postJSON(apiPrefix+"/keys", req)
+	return k.create(ctx, apiPrefix+"/keys", req)
+}
+
+func (k Keys) create(ctx context.Context, path string, req any) (access.Key, access.Secret, error) {
+	what, err := postJSON(path, req)
 	if err != nil {
 		return access.Key{}, access.Secret{}, err
 	}
@@ -56,6 +60,18 @@ func (k Keys) Create(ctx context.Context, req CreateKeyRequest) (access.Key, acc
 	}
 	err = k.client.roundTrip(ctx, what, &made)
 	return made.Key, access.NewSecret(made.Secret), err
+}
+
+// CreateTokenRequest asks for a token for one session.
+type CreateTokenRequest struct {
+	Scopes    []access.Scope `json:"scopes"`               // of those that the client's key has
+	ExpiresIn *yurt.Duration `json:"expires_in,omitempty"` // nil: an hour; at most 24 h
+}
+
+// CreateToken makes a token for one session, for a browser or an agent, which sends it as an API key. It ends with the session and with
+// the client's key. The client's key needs the scopes that it gives, and not the scope admin.
+func (k Keys) CreateToken(ctx context.Context, sessionID string, req CreateTokenRequest) (access.Key, access.Secret, error) {
+	return k.create(ctx, apiPrefix+"/sessions/"+segment(sessionID)+"/tokens", req)
 }
 
 // List lists the keys of a tenant, newest first: of that of the client's key when tenant is empty. An operator may name another

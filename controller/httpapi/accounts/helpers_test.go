@@ -20,11 +20,13 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/tenancy"
@@ -42,18 +44,43 @@ type world struct {
 	store auth.Store
 
 	sessions controller.Store // of all tenants
-	logs     bytes.Buffer
+	audit    *audit.Log
+	quotas   quota.Store
+	dir      string // of the database and the file of the audit log
+	logs     logBuffer
+}
+
+// logBuffer collects the log.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(data)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, node: nodetest.New()}
-	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
+	w := &world{t: t, node: nodetest.New(), dir: t.TempDir()}
+	store, err := sqlite.Open(context.Background(), filepath.Join(w.dir, "yurt.db"))
 	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	w.store = sqlite.Keys(store)
 	w.sessions = store
-	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store), Placer: w.node.Placer(), Templates: nodetest.Templates()})
+	w.quotas = sqlite.Quotas(store)
+	w.audit, err = audit.New(audit.Config{Store: sqlite.Audit(store), File: filepath.Join(w.dir, "audit.jsonl")})
+	must(t, err)
+	run(t, w.audit.Run)
+	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store, tenancy.WithEnded(w.audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(sqlite.Quotas(store)).Admit)), Placer: w.node.Placer(), Templates: nodetest.Templates()})
 	must(t, err)
 	keys, err := auth.New(auth.Config{Store: w.store})
 	must(t, err)
@@ -83,7 +110,7 @@ func run(t testing.TB, part func(context.Context) error) {
 }
 
 func (w *world) serve(keys *auth.Authenticator) {
-	agents, err := mcp.New(mcp.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Version: "1", Decide: auth.NewPolicy().Decide})
+	agents, err := mcp.New(mcp.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Version: "1", Decide: auth.NewPolicy().Decide, Audit: w.audit})
 	must(w.t, err)
 	older, err := se.New(se.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl})
 	must(w.t, err)
@@ -93,7 +120,8 @@ func (w *world) serve(keys *auth.Authenticator) {
 	}
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil))},
+		Audit:             w.audit,
+		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Tokens(auth.NewKeys(w.store, nil), w.ctl), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas))},
 		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
 		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own
 			return []yurt.Template{{Name: strings.Fields(string(source) + " another")[0]}}, nil

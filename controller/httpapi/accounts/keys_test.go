@@ -51,7 +51,7 @@ func (w *world) operations() (list []operation) {
 // example fills in the names of a path.
 func (op operation) example() string {
 	return strings.NewReplacer(
-		"{id}", "ses_a", "{execution_id}", "exe_a", "{pid}", "1", "{name}", "x", "{path}", "x", "{template}", "x", "{node}", "x",
+		"{id}", "ses_a", "{execution_id}", "exe_a", "{pid}", "1", "{name}", "x", "{path}", "x", "{template}", "x", "{node}", "x", "{tenant}", "x",
 	).Replace(op.path)
 }
 

@@ -294,6 +294,10 @@ func (r *run) step(s *sandbox, spec yurt.ExecutionSpec, result *yurt.Result, wor
 		result.ExitCode = 1
 		result.Error = &yurt.ExecutionError{Type: "ValueError", Message: "raised", Stacktrace: []string{"line 1"}}
 		return 1
+	case "oom":
+		result.ExitCode = 137
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeOutOfMemory, Message: "out of memory"}
+		return 1
 	default:
 		r.write(result, yurt.EventStdout, word)
 		return 1

@@ -8,8 +8,10 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
@@ -17,6 +19,8 @@ import (
 type Storage struct {
 	Sessions controller.Store
 	Keys     auth.Store
+	Audit    audit.Store
+	Quotas   quota.Store
 	Close    func() error
 
 	shown string // how an operator names it, without a password
@@ -29,13 +33,13 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 		if err != nil {
 			return nil, err
 		}
-		return &Storage{Sessions: store, Keys: postgres.Keys(store), Close: store.Close, shown: "postgres://…"}, nil
+		return &Storage{Sessions: store, Keys: postgres.Keys(store), Audit: postgres.Audit(store), Quotas: postgres.Quotas(store), Close: store.Close, shown: "postgres://…"}, nil
 	}
 	store, err := sqlite.Open(ctx, where)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Close: store.Close, shown: where}, nil
+	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Close: store.Close, shown: where}, nil
 }
 
 // NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be

@@ -1,0 +1,100 @@
+// Package doors makes the parts of a server that decide about its callers and record them: the check of API keys and the audit log.
+package doors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+	"github.com/yurtrun/yurt/controller/quota"
+	"github.com/yurtrun/yurt/controller/tenancy"
+)
+
+// Flags say how callers are recorded.
+type Flags struct {
+	auditFile      string
+	auditRetention time.Duration
+	perKey         float64
+	perAddress     float64
+}
+
+// Add adds the flags.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.auditFile, "audit-log", "", "a file to which the audit log is added too, as lines of JSON; it may be renamed to rotate it (default: the database alone, see yurt audit)")
+	flags.DurationVar(&f.auditRetention, "audit-retention", audit.DefaultRetention, "how long the database keeps entries of the audit log, at least 24h")
+	flags.Float64Var(&f.perKey, "rate-limit-key", 0, "the most requests a second of an API key, at all controllers together; 0 for no limit")
+	flags.Float64Var(&f.perAddress, "rate-limit-address", 0, "the most requests a second of an address, likewise; do not set it behind a proxy, whose address all requests have")
+}
+
+// Rates returns the bounds of requests, which so many controllers share as live says.
+func (f *Flags) Rates(live func() int) *auth.Rates {
+	return auth.NewRates(f.perKey, f.perAddress, live)
+}
+
+// Check refuses values that cannot be.
+func (f *Flags) Check() error {
+	if f.auditRetention < audit.LeastRetention {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--audit-retention", "%s is too short; give %s or more", f.auditRetention, audit.LeastRetention)
+	}
+	for name, value := range map[string]float64{"--rate-limit-key": f.perKey, "--rate-limit-address": f.perAddress} {
+		if !(value >= 0 && value <= maxRate) { // NaN too
+			return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%v is out of range; give 0 for no limit, or up to %v requests a second", value, maxRate)
+		}
+	}
+	return nil
+}
+
+// maxRate is the highest limit, in requests a second.
+const maxRate = 1e6
+
+// Doors are the parts. Each of Beside runs while the server serves.
+type Doors struct {
+	Keys   *auth.Authenticator // nil on a server without keys
+	Audit  *audit.Log
+	Beside []func(ctx context.Context) error
+	store  *storage.Storage
+}
+
+// Open makes the parts over a database.
+func (f *Flags) Open(store *storage.Storage, logger *slog.Logger, metrics prometheus.Registerer) (_ *Doors, err error) {
+	d := &Doors{store: store}
+	d.Audit, err = audit.New(audit.Config{Store: store.Audit, File: f.auditFile, Retention: f.auditRetention, Logger: logger, Metrics: metrics})
+	if err != nil {
+		return nil, err
+	}
+	d.Beside = append(d.Beside, d.Audit.Run)
+	return d, nil
+}
+
+// AskForKeys makes the part that checks API keys.
+func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics prometheus.Registerer) (err error) {
+	if err := d.store.NeedKey(ctx); err != nil {
+		return err
+	}
+	if d.Keys, err = auth.New(auth.Config{Store: d.store.Keys, Logger: logger, Metrics: metrics}); err != nil {
+		return err
+	}
+	d.Beside = append(d.Beside, d.Keys.Run)
+	return nil
+}
+
+// Divided returns the store of sessions, divided among tenants, with what the parts do beside it.
+func (d *Doors) Divided() controller.Store {
+	return tenancy.Of(d.store.Sessions, tenancy.WithEnded(d.Audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(d.store.Quotas).Admit))
+}
+
+// Extensions returns the operations on the parts.
+func (d *Doors) Extensions(sessions accounts.Sessions) []httpapi.Extension {
+	keys := auth.NewKeys(d.store.Keys, nil)
+	return []httpapi.Extension{accounts.Keys(keys), accounts.Tokens(keys, sessions), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas))}
+}

@@ -1,0 +1,64 @@
+package keycmd
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+// NewToken returns the command yurt session token.
+func NewToken(t Terminal) *cobra.Command {
+	var (
+		scopes  []string
+		expires time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "token ID",
+		Short: "Create a token for one session, and show it this once",
+		Long: `Create a token for one session, to hand to a browser or to an agent, and show it this once. It is
+sent as an API key is, such as in YURT_API_KEY, and reaches this session alone. It ends with the
+session, with your key, and when it expires.`,
+		Example: "  yurt session token $id --scope sessions:read,sessions:execute --expires 10m",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := yurtclient.CreateTokenRequest{}
+			for _, scope := range scopes {
+				req.Scopes = append(req.Scopes, access.Scope(scope))
+			}
+			if cmd.Flags().Changed("expires") {
+				expiresIn := yurt.Duration(expires)
+				req.ExpiresIn = &expiresIn
+			}
+			return t.token(cmd.Context(), args[0], req)
+		},
+	}
+	cmd.Flags().StringSliceVar(&scopes, "scope", []string{string(access.SessionsRead), string(access.SessionsExecute)},
+		"a scope of the token: sessions:read, sessions:write, sessions:execute or files; may be repeated")
+	cmd.Flags().DurationVar(&expires, "expires", time.Hour, "after which it opens no door, at most 24h")
+	return cmd
+}
+
+func (t Terminal) token(ctx context.Context, sessionID string, req yurtclient.CreateTokenRequest) error {
+	client, err := t.Client()
+	if err != nil {
+		return err
+	}
+	token, secret, err := client.Keys().CreateToken(ctx, sessionID, req)
+	if err != nil {
+		return err
+	}
+	if t.JSON() {
+		return t.PrintJSON(struct {
+			access.Key
+			Secret string `json:"key"`
+		}{token, secret.Reveal()})
+	}
+	t.Printf("%s\n", secret.Reveal())
+	t.Tell("Made the token %s for %s, until %s. It is shown this once.\n", token.ID, sessionID, token.ExpiresAt.Format(time.RFC3339))
+	return nil
+}

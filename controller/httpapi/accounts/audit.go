@@ -1,0 +1,55 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/httpapi"
+)
+
+type (
+	listAuditInput struct {
+		httpapi.PageParams
+		Tenant    string          `query:"tenant" maxLength:"40" doc:"Whose entries. Default the caller's tenant, and for the operator all, those of unknown callers included."`
+		Action    string          `query:"action" maxLength:"128" doc:"Only entries of this operation, tool or event." example:"create-session"`
+		Decision  access.Decision `query:"decision" enum:"allowed,denied,failed,event" doc:"Only entries with this decision."`
+		SessionID string          `query:"session_id" maxLength:"68" doc:"Only entries about this session."`
+		KeyID     string          `query:"key_id" maxLength:"68" doc:"Only entries of this API key's requests."`
+		RequestID string          `query:"request_id" maxLength:"128" doc:"Only entries of this request."`
+		Since     time.Time       `query:"since" doc:"Only entries from then on."`
+		Until     time.Time       `query:"until" doc:"Only entries from before."`
+	}
+	listAuditOutput struct{ Body auditList }
+	auditList       struct {
+		Entries    []access.Entry `json:"entries" doc:"Newest first. An entry is there within a second or so of its request."`
+		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+)
+
+// Audit returns the operation on the audit log.
+func Audit(log *audit.Log) httpapi.Extension {
+	return func(api *httpapi.API) {
+		httpapi.Register(api, huma.Operation{
+			OperationID: "list-audit", Method: http.MethodGet, Path: "/audit",
+			Summary: "List the audit log", Tags: []string{httpapi.TagKeys},
+			Description: "Changes, refusals, and events that concern security. Entries are added and never changed.",
+		}, func(ctx context.Context, in *listAuditInput) (*listAuditOutput, error) {
+			list := func(before controller.Position, limit int) ([]access.Entry, error) {
+				return log.List(ctx, in.Tenant, audit.Query{
+					Action: in.Action, Decision: in.Decision, SessionID: in.SessionID, KeyID: in.KeyID, RequestID: in.RequestID,
+					Since: in.Since, Until: in.Until, Before: before, Limit: limit,
+				})
+			}
+			page, next, err := httpapi.Page(in.PageParams, list, func(e access.Entry) controller.Position {
+				return controller.Position{CreatedAt: e.At, ID: e.ID}
+			})
+			return &listAuditOutput{Body: auditList{Entries: page, NextCursor: next}}, err
+		})
+	}
+}

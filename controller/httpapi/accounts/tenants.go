@@ -1,0 +1,85 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/quota"
+)
+
+type (
+	quotasBody struct {
+		Sessions         *int               `json:"sessions,omitempty" minimum:"0" doc:"Sessions at once, paused ones included."`
+		CreatesPerMinute *int               `json:"creates_per_minute,omitempty" minimum:"0" doc:"Sessions that are made within a minute."`
+		CPU              *float64           `json:"cpu,omitempty" minimum:"0" doc:"Cores of all sessions together."`
+		Memory           *httpapi.SizeParam `json:"memory,omitempty" doc:"Memory of all sessions together."`
+		Disk             *httpapi.SizeParam `json:"disk,omitempty" doc:"Workspaces of all sessions together."`
+		Executions       *int               `json:"executions,omitempty" minimum:"0" doc:"Executions at once."`
+		Storage          *httpapi.SizeParam `json:"storage,omitempty" doc:"Results that are kept. Above it no execution begins; it is looked at every 5 s."`
+	}
+	setQuotasInput struct {
+		httpapi.JSONBody[quotasBody]
+		Tenant string `path:"tenant" maxLength:"40" doc:"Whose quotas." example:"acme"`
+	}
+	usageInput struct {
+		Tenant string `query:"tenant" maxLength:"40" doc:"Whose use. Default the caller's tenant; the operator may name another."`
+	}
+	usageOutput      struct{ Body access.TenantUsage }
+	listTenantsInput struct {
+		httpapi.PageParams
+	}
+	listTenantsOutput struct{ Body tenantList }
+	tenantList        struct {
+		Tenants    []access.TenantUsage `json:"tenants" doc:"By name: those that have quotas, keys or sessions."`
+		NextCursor string               `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+)
+
+// Tenants returns the operations on tenants and their quotas.
+func Tenants(tenants *quota.Tenants) httpapi.Extension {
+	return func(api *httpapi.API) {
+		httpapi.Register(api, huma.Operation{
+			OperationID: "get-usage", Method: http.MethodGet, Path: "/usage",
+			Summary: "Read the quotas and the use of a tenant", Tags: []string{httpapi.TagKeys},
+			Description: "A request beyond a quota is refused with 429 and the code quota_exceeded; the problem names the quota.",
+		}, func(ctx context.Context, in *usageInput) (*usageOutput, error) {
+			usage, err := tenants.Usage(ctx, in.Tenant)
+			return &usageOutput{Body: usage}, err
+		})
+		httpapi.Register(api, huma.Operation{
+			OperationID: "list-tenants", Method: http.MethodGet, Path: "/tenants",
+			Summary: "List tenants with their quotas and their use", Tags: []string{httpapi.TagKeys},
+			Description: "For operators.",
+		}, func(ctx context.Context, in *listTenantsInput) (*listTenantsOutput, error) {
+			list := func(before controller.Position, limit int) ([]access.TenantUsage, error) {
+				return tenants.List(ctx, before.ID, limit)
+			}
+			page, next, err := httpapi.Page(in.PageParams, list, func(t access.TenantUsage) controller.Position { return controller.Position{ID: t.Tenant} })
+			return &listTenantsOutput{Body: tenantList{Tenants: page, NextCursor: next}}, err
+		})
+		httpapi.Register(api, huma.Operation{
+			OperationID: "set-quotas", Method: http.MethodPut, Path: "/tenants/{tenant}",
+			Summary: "Set the quotas of a tenant", Tags: []string{httpapi.TagKeys},
+			Description: "For operators. The quotas replace those that were there: one that is left out is no bound. They hold at every controller at once. The tenant keeps all that it has beyond a quota.",
+		}, func(ctx context.Context, in *setQuotasInput) (*usageOutput, error) {
+			usage, err := tenants.Set(ctx, in.Tenant, in.Value().quotas())
+			return &usageOutput{Body: usage}, err
+		})
+		httpapi.DocumentBody[quotasBody](api, http.MethodPut, "/tenants/{tenant}", "SetQuotas", "Ten sessions and 8 GiB of memory",
+			map[string]any{"sessions": 10, "memory": "8Gi"})
+	}
+}
+
+func (b quotasBody) quotas() access.Quotas {
+	size := func(s *httpapi.SizeParam) *yurt.Size { return (*yurt.Size)(s) }
+	return access.Quotas{
+		Sessions: b.Sessions, CreatesPerMinute: b.CreatesPerMinute, CPU: b.CPU, Memory: size(b.Memory), Disk: size(b.Disk),
+		Executions: b.Executions, Storage: size(b.Storage),
+	}
+}

@@ -1,0 +1,58 @@
+package yurtclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/yurtrun/yurt/access"
+)
+
+// Tenants manages the tenants of a server and their quotas. But for [Tenants.Usage] the client's key has to be an operator's.
+type Tenants struct{ client *Client }
+
+// NewTenants returns the tenants of the client's server.
+func NewTenants(client *Client) Tenants { return Tenants{client} }
+
+// Usage returns the quotas and the use of a tenant: that of the client's key when tenant is empty.
+func (t Tenants) Usage(ctx context.Context, tenant string) (access.TenantUsage, error) {
+	query := url.Values{}
+	if tenant != "" {
+		query.Set("tenant", tenant)
+	}
+	var usage access.TenantUsage
+	err := t.client.get(ctx, apiPrefix+"/usage", query, &usage)
+	return usage, err
+}
+
+// SetQuotas replaces the quotas of a tenant.
+func (t Tenants) SetQuotas(ctx context.Context, tenant string, quotas access.Quotas) (access.TenantUsage, error) {
+	what, err := postJSON(apiPrefix+"/tenants/"+segment(tenant), quotas)
+	if err != nil {
+		return access.TenantUsage{}, err
+	}
+	what.method = http.MethodPut
+	var usage access.TenantUsage
+	err = t.client.roundTrip(ctx, what, &usage)
+	return usage, err
+}
+
+// List lists the tenants that have quotas, keys or sessions, by name.
+func (t Tenants) List(ctx context.Context) ([]access.TenantUsage, error) {
+	var all []access.TenantUsage
+	query := url.Values{"limit": {"500"}}
+	for {
+		var page struct {
+			Tenants    []access.TenantUsage `json:"tenants"`
+			NextCursor string               `json:"next_cursor"`
+		}
+		if err := t.client.get(ctx, apiPrefix+"/tenants", query, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Tenants...)
+		if page.NextCursor == "" {
+			return all, nil
+		}
+		query.Set("cursor", page.NextCursor)
+	}
+}
