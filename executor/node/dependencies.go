@@ -54,7 +54,22 @@ func (p *planner) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.
 	if err != nil {
 		return nil, err
 	}
+	if len(spec.Dependencies) == 0 && len(spec.Files) == 0 { // the layers are planned once, which each cell of a context would wait for
+		if needs, err := p.templateLayers(ctx, s); err == nil {
+			return ofRuntime(needs, info.Name), nil
+		} // it may be those of another language that cannot be planned
+	}
 	return p.planCode(ctx, s, info, ofTemplate[info.Name], spec)
+}
+
+// ofRuntime returns the layers of one runtime.
+func ofRuntime(all packages.Layers, name string) (own packages.Layers) {
+	for _, l := range all {
+		if l.Runtime == name {
+			own = append(own, l)
+		}
+	}
+	return own
 }
 
 // withoutForbidden refuses the packages that an execution asks for, where its template forbids them.

@@ -1,7 +1,12 @@
 package packages
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,6 +147,55 @@ func TestTemplatePackagesLater(t *testing.T) {
 	wantOutput(t, o, "1\n")
 	if !o.installed() || !strings.Contains(o.progress, "humanize") {
 		t.Errorf("it was installed: %v, and said %q", o.installed(), o.progress)
+	}
+}
+
+// TestTemplatePackagesArePlannedOnce: an execution in a context asks no runtime for the packages of its template,
+// which are planned once in a sandbox. It ends while the runtime answers no question.
+func TestTemplatePackagesArePlannedOnce(t *testing.T) {
+	e := node(t)
+	s, err := e.CreateSandbox(t.Context(), specOf(furnished("humanize==4.9.0", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := yurt.ExecutionSpec{Language: "python", ContextName: yurt.DefaultContext, Code: "import humanize\nprint(humanize.intcomma(1000))"}
+	wantOutput(t, run(t, e, s.ID, cell), "1,000\n")
+	stopRuntimes(t, "yurt-runtime-python")
+	ended := make(chan outcome, 1)
+	go func() { ended <- run(t, e, s.ID, cell) }()
+	select {
+	case o := <-ended:
+		wantOutput(t, o, "1,000\n")
+	case <-time.After(20 * time.Second):
+		t.Fatal("the execution waits for the runtime, which is stopped")
+	}
+}
+
+// stopRuntimes stops the processes of that name that this test has started, until the test ends.
+func stopRuntimes(t *testing.T, name string) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("looking for this process's children: %d tasks, %v", len(tasks), err)
+	}
+	stopped := 0
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task) // of a thread that has ended there are none
+		for _, child := range strings.Fields(string(children)) {
+			argv, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			pid, err := strconv.Atoi(child)
+			if err != nil || !strings.Contains(string(argv), name) {
+				continue
+			}
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+			stopped++
+		}
+	}
+	if stopped == 0 {
+		t.Fatalf("there is no process %s to stop", name)
 	}
 }
 
