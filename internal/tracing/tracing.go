@@ -2,7 +2,7 @@
 // as the W3C describes it.
 //
 // A request that is not traced costs a look into its context at each part. The exporter of spans is made by the command; the parts
-// find it by the span in their context, so that none of them is configured.
+// find it by the span in their context, so that no part is configured.
 package tracing
 
 import (
