@@ -16,7 +16,9 @@ import (
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-func fields(of map[string]string) func(string) string { return func(name string) string { return of[name] } }
+func fields(of map[string]string) func(string) string {
+	return func(name string) string { return of[name] }
+}
 
 // TestUntraced: a request without a tracer has no context to pass on, and its parts make no spans.
 func TestUntraced(t *testing.T) {
