@@ -33,7 +33,6 @@ func TestCancel(t *testing.T) {
 	if _, err := w.ResumeSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-
 }
 
 // TestCancelTwice: two that cancel at once have the same answer.
