@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt/controller/fleet"
 )
 
-// The contracts of stores, nodes and placers, for their implementations and for the transports.
+// Store and the types after it are the contracts of stores, nodes and placers, for their implementations and for the transports.
 type (
 	Store          = contract.Store
 	SessionStore   = contract.SessionStore

@@ -27,6 +27,7 @@ type forgettable struct {
 	execution string
 }
 
+// NewDeadlines returns a Deadlines without a deadline.
 func NewDeadlines() *Deadlines { return &Deadlines{wake: make(chan struct{}, 1)} }
 
 // Arm makes the reaper look at the session in time.
