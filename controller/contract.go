@@ -6,30 +6,50 @@ import (
 	"github.com/yurtrun/yurt/controller/fleet"
 )
 
-// Store and the types after it are the contracts of stores, nodes and placers, for their implementations and for the transports.
+// The contracts of stores, nodes and placers, for their implementations and for the transports.
 type (
-	Store          = contract.Store
-	SessionStore   = contract.SessionStore
-	ExpiryStore    = contract.ExpiryStore
+	// Store is [contract.Store].
+	Store = contract.Store
+	// SessionStore is [contract.SessionStore].
+	SessionStore = contract.SessionStore
+	// ExpiryStore is [contract.ExpiryStore].
+	ExpiryStore = contract.ExpiryStore
+	// ExecutionStore is [contract.ExecutionStore].
 	ExecutionStore = contract.ExecutionStore
-	ResultStore    = contract.ResultStore
-	TemplateStore  = contract.TemplateStore
-	PoolStore      = contract.PoolStore
-	ClockStore     = contract.ClockStore
-	ShrinkStore    = contract.ShrinkStore
-	SessionChange  = contract.SessionChange
-	SessionQuery   = contract.SessionQuery
-	Position       = contract.Position
+	// ResultStore is [contract.ResultStore].
+	ResultStore = contract.ResultStore
+	// TemplateStore is [contract.TemplateStore].
+	TemplateStore = contract.TemplateStore
+	// PoolStore is [contract.PoolStore].
+	PoolStore = contract.PoolStore
+	// ClockStore is [contract.ClockStore].
+	ClockStore = contract.ClockStore
+	// ShrinkStore is [contract.ShrinkStore].
+	ShrinkStore = contract.ShrinkStore
+	// SessionChange is [contract.SessionChange].
+	SessionChange = contract.SessionChange
+	// SessionQuery is [contract.SessionQuery].
+	SessionQuery = contract.SessionQuery
+	// Position is [contract.Position].
+	Position = contract.Position
+	// IdempotencyKey is [contract.IdempotencyKey].
 	IdempotencyKey = contract.IdempotencyKey
-	OutputError    = contract.OutputError
-
-	Node          = contract.Node
+	// OutputError is [contract.OutputError].
+	OutputError = contract.OutputError
+	// Node is [contract.Node].
+	Node = contract.Node
+	// ExecutionNode is [contract.ExecutionNode].
 	ExecutionNode = contract.ExecutionNode
-	TemplateNode  = contract.TemplateNode
-	Placer        = contract.Placer
-	NodePlacer    = contract.NodePlacer
-	SlotPlacer    = contract.SlotPlacer
-	Hints         = contract.Hints
+	// TemplateNode is [contract.TemplateNode].
+	TemplateNode = contract.TemplateNode
+	// Placer is [contract.Placer].
+	Placer = contract.Placer
+	// NodePlacer is [contract.NodePlacer].
+	NodePlacer = contract.NodePlacer
+	// SlotPlacer is [contract.SlotPlacer].
+	SlotPlacer = contract.SlotPlacer
+	// Hints is [contract.Hints].
+	Hints = contract.Hints
 )
 
 // The errors of a store that say that another request was first.
