@@ -30,6 +30,7 @@ func modules() []string {
 		// Disk images, and project quotas in one.
 		"crc16", "crc32c_generic", "mbcache", "jbd2", "ext4", "loop", "quota_tree", "quota_v2",
 		"libcrc32c", "xfs",
+		"overlay", // of the root of each sandbox
 	}
 }
 
