@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -67,7 +68,7 @@ them over. Nomad and Consul are also found by their own environment variables, s
 NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + config.Help,
 		Example: "  yurt controller --nomad http://127.0.0.1:4646 --consul 127.0.0.1:8500 \\\n" +
 			"    --tls-ca yurt-ca.pem --tls-cert controller.pem --tls-key controller-key.pem",
-		Args: noArguments,
+		Args: arguments.None,
 	}
 	f.add(cmd.Flags())
 	config.Secret(cmd.Flags(), "store")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -43,7 +44,7 @@ alone. With a --listen that other machines reach, requests need an API key and T
 Ctrl-C ends the sessions and then the server. When a server is killed, its sessions run on, and
 the next server on the same state directory takes them over.` + config.Help,
 		Example: "  yurt dev\n  yurt dev --listen 127.0.0.1:0 --state-dir ./state --log-format json",
-		Args:    noArguments,
+		Args:    arguments.None,
 	}
 	flags := cmd.Flags()
 	f.listen.Add(flags)

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/executor/doctor"
 )
@@ -23,7 +24,7 @@ privileges. The kernel does not tell whether landlock holds for a process.
 
 The exit code is 5 where a mechanism is missing that every sandbox needs.`,
 		GroupID: groupHost,
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if processes {
 				return a.printProcesses()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -47,7 +48,7 @@ standard input.
 Each flag can also be given as an environment variable: --mcp-tools is YURT_MCP_TOOLS. The flag
 wins over the variable.`,
 		Example: "  yurt mcp config claude-code\n  YURT_URL=http://127.0.0.1:8700 yurt mcp",
-		Args:    noArguments,
+		Args:    arguments.None,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			_, err = config.Read(cmd.Flags(), a.getenv)
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 // mcpClient is a program that agents live in, and how it is told of MCP servers.
@@ -56,7 +57,7 @@ Without --server the program starts yurt mcp, which runs the sandboxes itself. W
 sandboxes are those of that server. If YURT_API_KEY is set then, the JSON says where the program
 finds the key; it does not hold the key itself.`,
 		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
-		Args:    arguments(1, 1, "the name of a client"),
+		Args:    arguments.Between(1, 1, "the name of a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.printMCPConfig(args[0], cmp.Or(server, a.env("YURT_URL", "")))
 		},

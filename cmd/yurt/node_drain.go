@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 const defaultGrace = 5 * time.Minute
@@ -21,7 +22,7 @@ func newNodeDrainCommand(a *app) *cobra.Command {
 		Long: `Let a node take no new sessions. An event tells the sessions on it, and they end when the grace
 period is over. The node drains until --undo, even over a restart.`,
 		Example:           "  yurt node drain node-1 --grace 10m\n  yurt node drain node-1 --undo",
-		Args:              arguments(1, 1, "one node"),
+		Args:              arguments.Between(1, 1, "one node"),
 		ValidArgsFunction: a.completes(nodeNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.drainNode(cmd.Context(), args[0], grace, undo)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
@@ -22,7 +23,7 @@ func newNodeListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the nodes with their state, warm sandboxes and free room",
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listNodes(cmd.Context()) },
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 func newPoolCommand(a *app) *cobra.Command {
@@ -20,7 +21,7 @@ func newPoolListCommand(a *app) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the warm pools with their sizes, hit rates and refill times",
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listPools(cmd.Context()) },
 	}
 }
@@ -69,7 +70,7 @@ func newPoolSetCommand(a *app) *cobra.Command {
 --max when there are many requests. A flag that you leave out keeps its value. A --min above the
 maximum raises the maximum to twice --min. With 0 for both the pool keeps no sandbox.`,
 		Example:           "  yurt pool set python-basic --min 2 --max 10\n  yurt pool set python-basic --min 3",
-		Args:              arguments(1, 1, "one template"),
+		Args:              arguments.Between(1, 1, "one template"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var change yurt.PoolChange
@@ -112,7 +113,7 @@ func newPoolUnsetCommand(a *app) *cobra.Command {
 		Use:               "unset TEMPLATE",
 		Short:             "Give a template's warm pool the size in the template again",
 		Example:           "  yurt pool unset python-basic",
-		Args:              arguments(1, 1, "one template"),
+		Args:              arguments.Between(1, 1, "one template"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()

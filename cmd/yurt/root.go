@@ -1,11 +1,12 @@
 package main
 
 import (
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cacmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 )
 
@@ -19,7 +20,7 @@ func newRootCommand(a *app) *cobra.Command {
 Try it with no server:      yurt run handler.py --event '{"name": "world"}'
 Serve the REST API:         yurt dev
 Check this host:            yurt doctor`,
-		Args: noArguments,
+		Args: arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddGroup(
@@ -44,7 +45,7 @@ Check this host:            yurt doctor`,
 		newDoctorCommand(a),
 		newExecutorCommand(a),
 		newConfigCommand(a),
-		newCACommand(a),
+		parent("ca", "Make the certificates that executors and controllers authenticate with", groupHost, cacmd.New(a.terminal())...),
 		newVersionCommand(a),
 	)
 	return a.finish(root)
@@ -69,44 +70,10 @@ func (a *app) finish(top *cobra.Command) *cobra.Command {
 	return top
 }
 
-// arguments makes a check of positional arguments that says which are wanted.
-func arguments(least, most int, want string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && (most < 0 || len(args) <= most) {
-			return nil
-		}
-		return yurt.Errorf(yurt.CodeInvalidArgument, "%s takes %s, and was given %s; see %q",
-			cmd.CommandPath(), want, counted(args), cmd.CommandPath()+" --help")
-	}
-}
-
-// noArguments is for commands that have subcommands or no arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if cmd.HasSubCommands() {
-		message := "there is no command " + cmd.CommandPath() + " " + args[0]
-		cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			message += "; did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return yurt.Errorf(yurt.CodeInvalidArgument, "%s; see %q", message, cmd.CommandPath()+" --help")
-	}
-	return arguments(0, 0, "no arguments")(cmd, args)
-}
-
-func counted(args []string) string {
-	if len(args) == 0 {
-		return "none"
-	}
-	return strings.Join(args, " ")
-}
-
 // parent makes a command that only holds others.
 func parent(use, short, group string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, GroupID: group, Args: noArguments,
+		Use: use, Short: short, GroupID: group, Args: arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(children...)

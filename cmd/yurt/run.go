@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -73,7 +74,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
   yurt run app.py --dep awslambdaric --handler app.handler --runtime-client "python3 -m awslambdaric app.handler"
   yurt run ./function --handler bootstrap --runtime-client ./bootstrap --event '{"n": 1}'
   echo 'print(6 * 7)' | yurt run - --language python --json`,
-		Args: arguments(1, -1, "a FILE or a DIR"),
+		Args: arguments.Between(1, -1, "a FILE or a DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.args = args[1:]
 			f.eventGiven, f.clientGiven = cmd.Flags().Changed("event"), cmd.Flags().Changed("runtime-client")

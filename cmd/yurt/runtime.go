@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 func newRuntimeCommand(a *app) *cobra.Command {
@@ -22,7 +23,7 @@ func newRuntimeListCommand(a *app) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the language runtimes that are installed",
 		Example: "  yurt runtime list\n  yurt runtime list --local",
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runtimes, err := a.runtimes(cmd.Context(), local)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins"
@@ -27,7 +28,7 @@ func newRuntimeTestCommand(a *app) *cobra.Command {
 language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fails.`,
 		Example: `  yurt runtime test ./yurt-runtime-lua --samples testdata/samples
   yurt runtime test ./yurt-runtime-lua --template lua.hcl --json`,
-		Args: arguments(1, 1, "the PATH of a runtime"),
+		Args: arguments.Between(1, 1, "the PATH of a runtime"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.testRuntime(cmd.Context(), args[0], f)
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -43,7 +44,7 @@ type askCode func(a *app, ctx context.Context, client *yurtclient.Client, sessio
 
 func newAskCommand(a *app, cmd *cobra.Command, ask askCode, detailed bool) *cobra.Command {
 	var f askFlags
-	cmd.Args = arguments(2, 2, "a session ID and a FILE")
+	cmd.Args = arguments.Between(2, 2, "a session ID and a FILE")
 	cmd.ValidArgsFunction = a.completeSession(cobra.ShellCompDirectiveDefault)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		question, err := f.question(a, args[1], cmd.Flags().Changed("cursor"))

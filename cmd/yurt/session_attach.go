@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -18,7 +19,7 @@ code of the execution becomes that of this program. Without EXECUTION it is the 
 session. The execution goes on when this program is interrupted.`,
 		Example: `  execution=$(yurt session exec --detach $id 'sleep 10; echo done')
   yurt session attach $id $execution`,
-		Args:              arguments(1, 2, "a session ID and at most one execution"),
+		Args:              arguments.Between(1, 2, "a session ID and at most one execution"),
 		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.attach(cmd.Context(), args[0], append(args, "")[1])

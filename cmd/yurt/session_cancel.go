@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -20,7 +21,7 @@ Its output until then is kept. In a context, an interrupt keeps the variables.`,
 		Example: `  execution=$(yurt session exec --detach $id 'sleep 1000')
   yurt session cancel $id $execution
   yurt session cancel $id`,
-		Args:              arguments(1, 2, "a session ID and at most one execution"),
+		Args:              arguments.Between(1, 2, "a session ID and at most one execution"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.cancelExecution(cmd.Context(), args[0], append(args, "")[1])

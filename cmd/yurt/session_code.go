@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -50,7 +52,7 @@ with --handler "", the code runs as it is.`,
   yurt session code $id ./project --entry src/app.py -- --verbose
   yurt session code --event '{"name": "world"}' $id handler.py
   yurt session code --dep humanize==4.9.0 $id report.py`,
-		Args:              arguments(2, -1, "a session ID and a FILE or DIR"),
+		Args:              arguments.Between(2, -1, "a session ID and a FILE or DIR"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.contextGiven, f.handlerGiven = cmd.Flags().Changed("context"), cmd.Flags().Changed("handler")

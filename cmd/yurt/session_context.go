@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -32,7 +33,7 @@ func newContextListCommand(a *app) *cobra.Command {
 		Use:               "list ID",
 		Aliases:           []string{"ls"},
 		Short:             "List the contexts of a session",
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0]) },
 	}
@@ -66,7 +67,7 @@ type changeContext func(c *yurtclient.Client, ctx context.Context, sessionID, na
 func newContextChangeCommand(a *app, verb, done string, change changeContext, cmd *cobra.Command) *cobra.Command {
 	var language string
 	cmd.Use = verb + " ID NAME"
-	cmd.Args = arguments(2, 2, "a session ID and the name of a context")
+	cmd.Args = arguments.Between(2, 2, "a session ID and the name of a context")
 	cmd.ValidArgsFunction = a.completeSession(cobra.ShellCompDirectiveNoFileComp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := a.clientFor(cmd.Context(), &args[0])

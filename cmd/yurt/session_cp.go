@@ -16,6 +16,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -33,7 +34,7 @@ lead out of the directory that is copied.`,
   yurt session cp src $id:project/
   yurt session cp $id:project/report.pdf .
   yurt session cp $id:log.txt - | tail`,
-		Args:              arguments(2, 2, "a source and a destination"),
+		Args:              arguments.Between(2, 2, "a source and a destination"),
 		ValidArgsFunction: a.completeCopy,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.copyFiles(cmd.Context(), args[0], args[1]) },
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -43,7 +44,7 @@ session cp" copies more.`,
   yurt session create --file main.py --file data.csv:input/ --file src
   yurt session create --disk 20Gi --disk-kind image --ulimit nofile=16384
   yurt session create --mode ephemeral --env API_URL=http://example.com --metadata ticket=42`,
-		Args: noArguments,
+		Args: arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createSession(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()

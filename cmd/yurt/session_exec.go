@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"github.com/spf13/pflag"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -42,7 +44,7 @@ return value as JSON. --dep installs packages first, such as the client itself.`
   yurt session exec $id -- wc -l < access.log
   yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler
   yurt session exec --handler app.handler --dep awslambdaric $id 'python3 -m awslambdaric app.handler'`,
-		Args:              arguments(2, -1, "a session ID and a command"),
+		Args:              arguments.Between(2, -1, "a session ID and a command"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := flagsAfterID(cmd, args)

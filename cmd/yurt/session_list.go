@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -25,7 +26,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 		Example: `  yurt session list
   yurt session list --all --template python-basic
   yurt session list --metadata ticket=42 --json`,
-		Args: noArguments,
+		Args: arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if filter.Metadata, err = parsePairs("--metadata", metadata); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -19,7 +20,7 @@ func newSessionLogsCommand(a *app) *cobra.Command {
 		Long: `Show the output of the executions of a session, the newest last: their stdout on stdout and
 their stderr on stderr. With --follow further output is shown until the session ends.`,
 		Example:           "  yurt session logs $id --tail 4Ki\n  yurt session logs $id --follow",
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := yurt.ParseSize(tail)

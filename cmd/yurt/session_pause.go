@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -18,7 +19,7 @@ func newSessionPauseCommand(a *app) *cobra.Command {
 		Short: "Pause all programs of a session; they keep their memory",
 		Long: `Pause all programs of a session. They keep their memory and get no CPU time. The timeouts of
 executions and the idle timeout stop too; the lifetime of the session goes on.`,
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).PauseSession)
@@ -30,7 +31,7 @@ func newSessionResumeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resume ID",
 		Short:             "Resume a paused session",
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).ResumeSession)
@@ -60,7 +61,7 @@ func newSessionProcessesCommand(a *app) *cobra.Command {
 		Use:               "processes ID",
 		Aliases:           []string{"ps"},
 		Short:             "List the processes of a session, also those that outlived their execution",
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
 	}

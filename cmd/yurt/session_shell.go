@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -30,7 +31,7 @@ connection breaks, and --attach connects to them again.`,
 		Example: `  yurt session shell $id
   yurt session shell $id python3
   yurt session shell $id --attach $execution`,
-		Args:              arguments(1, 2, "a session ID and at most one line for the shell"),
+		Args:              arguments.Between(1, 2, "a session ID and at most one line for the shell"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
@@ -18,7 +19,7 @@ func newSessionShowCommand(a *app) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show one session",
 		Example:           "  yurt session show ses_4q7kz2m5x3nd6w7v2yj5p4hb2e",
-		Args:              arguments(1, 1, "one session ID"),
+		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.showSession(cmd.Context(), args[0]) },
 	}

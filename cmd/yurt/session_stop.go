@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -33,7 +34,7 @@ a confirmation. Without a terminal, as in a script, give --yes.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !all:
-				return arguments(1, -1, "one session ID or more, or --all")(cmd, args)
+				return arguments.Between(1, -1, "one session ID or more, or --all")(cmd, args)
 			case len(args) > 0:
 				return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--all", "it ends every session, and was given with %s; give IDs or --all", strings.Join(args, " "))
 			}

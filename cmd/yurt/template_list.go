@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
@@ -17,7 +18,7 @@ func newTemplateListCommand(a *app) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List templates",
 		Example: "  yurt template list\n  yurt template list --local",
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listTemplates(cmd.Context(), local) },
 	}
 	localFlag(cmd, &local)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
@@ -19,7 +20,7 @@ The output of the package managers goes to standard error, and with several node
 each is ready. The other nodes go on when one fails.`,
 		Example:           "  yurt template prepare data",
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
-		Args:              arguments(1, 1, "one template NAME"),
+		Args:              arguments.Between(1, 1, "one template NAME"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.prepareTemplate(cmd.Context(), args[0]) },
 	}
 }

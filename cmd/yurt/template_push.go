@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
 )
@@ -28,7 +29,7 @@ keep the older template, and warm pools are filled anew.
 The push of a template with dependencies waits until a node has installed them. The output of
 the package managers goes to standard error.`,
 		Example: "  yurt template push data.hcl\n  yurt template push base.hcl mine.hcl --var version=3.12\n  yurt template push data.hcl --replace",
-		Args:    arguments(1, -1, "one FILE or more"),
+		Args:    arguments.Between(1, -1, "one FILE or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parser, err := variables.parser(a)
 			if err != nil {

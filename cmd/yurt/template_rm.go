@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 func newTemplateRmCommand(a *app) *cobra.Command {
@@ -17,7 +19,7 @@ template. Delete templates that extend another before that one. Built-in templat
 deleted.`,
 		Example:           "  yurt template rm data",
 		ValidArgsFunction: a.completesEach(templateNames),
-		Args:              arguments(1, -1, "one template NAME or more"),
+		Args:              arguments.Between(1, -1, "one template NAME or more"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.removeTemplates(cmd.Context(), args) },
 	}
 }

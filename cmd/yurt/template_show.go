@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -17,7 +18,7 @@ func newTemplateShowCommand(a *app) *cobra.Command {
 		Long: `Show one template as HCL, complete with its defaults. To make a template of your own, save the
 output to a file and change it.`,
 		Example:           "  yurt template show python-basic\n  yurt template show --local shell-basic > mine.hcl",
-		Args:              arguments(1, 1, "one template NAME"),
+		Args:              arguments.Between(1, 1, "one template NAME"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.showTemplate(cmd.Context(), args[0], local) },
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
 )
@@ -23,7 +24,7 @@ locals, and a template in one may extend a template in another. A directory stan
 An error is shown with file, line, column and source line, and the exit code is 1. With --json
 the errors go to standard output.`,
 		Example: "  yurt template validate templates/\n  yurt template validate base.hcl mine.hcl --var version=3.12\n  yurt template validate mine.hcl --var-file production.hcl",
-		Args:    arguments(1, -1, "one FILE or more"),
+		Args:    arguments.Between(1, -1, "one FILE or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			parser, err := variables.parser(a)
 			if err != nil {

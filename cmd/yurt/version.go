@@ -4,6 +4,8 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 func newVersionCommand(a *app) *cobra.Command {
@@ -11,7 +13,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this binary",
 		GroupID: groupHost,
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.printJSON(map[string]string{

@@ -47,12 +47,12 @@ type Config struct {
 	// Keys checks the API keys of requests; nil: every request is the operator's.
 	Keys  *auth.Authenticator
 	Rates *auth.Rates // of requests; nil: no bounds
-	// Audit records changes and refusals; nil records none.
+	// Audit records changes and refusals; it may be nil.
 	Audit *audit.Log
 	// Extensions add operations that are not in this package.
 	Extensions []Extension
 
-	// Tracer makes a span of each request; nil makes none.
+	// Tracer makes a span of each request; it may be nil.
 	Tracer trace.Tracer
 
 	// LoopbackOnly refuses requests whose Host is not of this machine and those that

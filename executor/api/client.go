@@ -77,9 +77,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // traced passes the context of the request on to the executor.
 func traced(ctx context.Context) context.Context {
-	out := ctx
-	tracing.Inject(ctx, func(field, value string) { out = metadata.AppendToOutgoingContext(out, field, value) })
-	return out
+	var fields []string
+	tracing.Inject(ctx, func(field, value string) { fields = append(fields, field, value) })
+	return metadata.AppendToOutgoingContext(ctx, fields...)
 }
 
 // unaryCall is around every call that has one answer.

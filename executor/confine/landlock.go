@@ -19,7 +19,7 @@ const (
 	writeRights  = rightsOf3 &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 )
 
-// landlockVersion returns the version of landlock that the kernel has, 0 for none.
+// landlockVersion returns the version of landlock that the kernel has, or 0.
 func landlockVersion() (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EOPNOTSUPP) {
@@ -56,7 +56,7 @@ type beneath struct {
 }
 
 // restrictFiles lets the calling thread read and execute what it sees, and write to its directory and to harmless devices. It
-// does nothing on a kernel without landlock or with its first version, where the view of the file system is the one layer.
+// has no effect on a kernel without landlock or with its first version, where the view of the file system is the one layer.
 func restrictFiles() error {
 	version, err := landlockVersion()
 	if err != nil || version < 2 { // by its first version files could not be moved between directories

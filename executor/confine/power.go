@@ -16,7 +16,7 @@ import (
 // namespace of processes: with it all of them end.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// kept are the capabilities that the thread needs to start a program as another user, and to end it. The program has none.
+// kept are the capabilities that the thread needs to start a program as another user, and to end it. The program loses them.
 const kept = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_KILL | 1<<unix.CAP_SYS_PTRACE
 
 // giveUpPower takes from the calling thread, for good, all that a program must not inherit: capabilities, files, system calls.

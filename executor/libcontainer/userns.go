@@ -2,40 +2,6 @@
 
 package libcontainer
 
-/*
-#define _GNU_SOURCE
-#include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-// wait_forever is all that the process in the namespace does. It shares the launcher's memory and so makes nothing but a system call,
-// with all signals blocked.
-static int wait_forever(void *unused) {
-	for (;;)
-		syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
-}
-
-// start_in_namespace starts a process in a user namespace of its own, owned by the effective user of the calling thread. Its end sends
-// no signal. The stack must last until then.
-static int start_in_namespace(char *stack, size_t size) {
-	unsigned long every[1], before[1];
-	int pid, failed;
-
-	memset(every, 0xff, sizeof(every));
-	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, every, before, sizeof(every)) != 0)
-		return -errno;
-	pid = clone(wait_forever, stack + size, CLONE_VM | CLONE_NEWUSER, NULL);
-	failed = errno;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(before));
-	return pid < 0 ? -failed : pid;
-}
-*/
-import "C"
-
 import (
 	"errors"
 	"fmt"
@@ -68,13 +34,11 @@ func makeNamespace(linux *specs.Linux) (file *os.File, err error) {
 	if err := become(linux.UIDMappings[0].HostID, linux.GIDMappings[0].HostID); err != nil {
 		return nil, err
 	}
-	const size = 16 << 10
-	stack := C.malloc(size)
-	defer C.free(stack)
-	pid := int(C.start_in_namespace((*C.char)(stack), size))
-	if pid < 0 {
-		return nil, syscall.Errno(-pid)
+	pid, free, err := startInNamespace()
+	if err != nil {
+		return nil, err
 	}
+	defer free()
 	defer func() { err = errors.Join(err, end(pid)) }()
 	for name, mappings := range map[string][]specs.LinuxIDMapping{"uid_map": linux.UIDMappings, "gid_map": linux.GIDMappings} {
 		var lines strings.Builder

@@ -1,6 +1,7 @@
 package procview
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func TestFilesOutside(t *testing.T) {
 	if i < 0 || !strings.Contains(string(files[i].Data), fmt.Sprintf("\nbtime %d", time.Now().Unix()/100)) {
 		t.Fatalf("no time of the boot in %v", files)
 	}
-	if host, err := uptime(); err != nil || slices.ContainsFunc(files, func(f File) bool { return f.Path == Uptime && string(f.Data) == string(host) }) {
+	if host, err := uptime(); err != nil || slices.ContainsFunc(files, func(f File) bool { return f.Path == Uptime && bytes.Equal(f.Data, host) }) {
 		t.Errorf("it tells the host's uptime, %q, %v", host, err)
 	}
 }

@@ -25,7 +25,7 @@ func TestLocksReachNoNeighbour(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
+		t.Cleanup(func() { file.Close() })
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
 			t.Fatal(err)
 		}

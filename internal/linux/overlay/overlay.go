@@ -25,7 +25,7 @@ func New(attributes int, layers ...string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening %s: %w", layer, err)
 		}
-		defer unix.Close(fd)
+		defer unix.Close(fd) //nolint:gocritic // until the overlay is made of all of them
 		names[i] = fmt.Sprintf("/proc/thread-self/fd/%d", fd)
 	}
 	for option, value := range map[string]string{"lowerdir": strings.Join(names, ":"), "redirect_dir": "nofollow", "metacopy": "off"} {

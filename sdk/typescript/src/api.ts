@@ -534,6 +534,8 @@ export interface components {
             errors?: components["schemas"]["ProblemDetail"][] | null;
             /** @description Dotted path of the input that was wrong. */
             field?: string;
+            /** @description Which quota of the tenant is exceeded, of an error with the code quota_exceeded. */
+            quota?: components["schemas"]["QuotaUse"];
             /** @description Names the request in the server's log. */
             request_id?: string;
             /**
@@ -693,6 +695,23 @@ export interface components {
              * @example 3s
              */
             timeout?: number | string | null;
+        };
+        QuotaUse: {
+            /**
+             * Format: double
+             * @description How much it may use.
+             */
+            limit: number;
+            /**
+             * @description Of the quota, as GET /usage has it.
+             * @example sessions
+             */
+            name: string;
+            /**
+             * Format: double
+             * @description How much the tenant uses.
+             */
+            used: number;
         };
         Resources: {
             /** Format: double */

@@ -170,10 +170,10 @@ func (v viewer) follow(ctx context.Context, client *yurtclient.Client, filter yu
 		}
 		var err error
 		entries, err = yurtclient.Audit(ctx, client, filter)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the user ended it
+		case err != nil:
 			return err
 		}
 		slices.Reverse(entries)

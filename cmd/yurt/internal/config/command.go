@@ -1,12 +1,11 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 )
 
 // Terminal is the part of the program that the commands use: the servers' flags, and its output.
@@ -31,7 +30,7 @@ func newInit(t Terminal) *cobra.Command {
 		Long: `Print a file with every setting of a server, as comments: the meaning, and the default. The
 server reads it with --config. Remove the comment sign before a setting to change it.`,
 		Example: "  yurt config init executor > /etc/yurt/executor.hcl\n  yurt executor --config /etc/yurt/executor.hcl",
-		Args:    between(1, 1, "COMMAND, such as executor"),
+		Args:    arguments.Between(1, 1, "COMMAND, such as executor"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags, _, err := t.Servers.Flags(cmd.Root(), args[0], nil)
 			if err == nil {
@@ -50,7 +49,7 @@ func newValidate(t Terminal) *cobra.Command {
 of this command. Without PATH the file is the one that YURT_CONFIG names. The server is not
 started, so files and addresses that it would use are not looked at.`,
 		Example: "  yurt config validate executor /etc/yurt/executor.hcl",
-		Args:    between(1, 2, "COMMAND and a PATH"),
+		Args:    arguments.Between(1, 2, "COMMAND and a PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, check, err := t.read(cmd, args)
 			if err != nil {
@@ -76,7 +75,7 @@ func newShow(t Terminal) *cobra.Command {
 with the line, a variable of the environment, or the default. An empty value is the default that
 the help of the server names. Secrets are not shown.`,
 		Example: "  yurt config show executor /etc/yurt/executor.hcl",
-		Args:    between(1, 2, "COMMAND and a PATH"),
+		Args:    arguments.Between(1, 2, "COMMAND and a PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, _, err := t.read(cmd, args)
 			if err != nil {
@@ -107,13 +106,4 @@ func (t Terminal) read(cmd *cobra.Command, args []string) (*Settings, func() err
 	}
 	settings, err := Read(flags, t.Getenv)
 	return settings, check, err
-}
-
-func between(least, most int, want string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return yurt.Errorf(yurt.CodeInvalidArgument, "%s takes %s; see %q", cmd.CommandPath(), want, fmt.Sprintf("%s --help", cmd.CommandPath()))
-		}
-		return nil
-	}
 }

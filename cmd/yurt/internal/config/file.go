@@ -93,29 +93,7 @@ func fits(f *pflag.Flag, setting hcl.Setting) error {
 	if err != nil {
 		return err
 	}
-	given, wanted := setting.Value.Type(), ""
-	switch f.Value.Type() {
-	case "int", "float64":
-		if given != cty.Number {
-			wanted = "a number without quotes, such as 8"
-		}
-	case "bool":
-		if given != cty.Bool {
-			wanted = "true or false, without quotes"
-		}
-	case "duration":
-		if given != cty.String {
-			wanted = `a duration in quotes, such as "30s"`
-		}
-	case "stringSlice":
-		if list == nil && given != cty.String {
-			wanted = `a list of texts, such as ["a", "b"]`
-		}
-	default:
-		if list != nil || given == cty.Bool {
-			wanted = "a text in quotes"
-		}
-	}
+	wanted := misfit(f.Value.Type(), setting.Value.Type(), list != nil)
 	if wanted == "" {
 		return nil
 	}
@@ -123,6 +101,33 @@ func fits(f *pflag.Flag, setting hcl.Setting) error {
 		text = Hidden
 	}
 	return fmt.Errorf("%s takes %s, and not %.40s", Key(f.Name), wanted, text)
+}
+
+// misfit names the values that a type of flag takes, if one of the given type is not among them; "" if it is.
+func misfit(flag string, given cty.Type, isList bool) string {
+	switch flag {
+	case "int", "float64":
+		if given != cty.Number {
+			return "a number without quotes, such as 8"
+		}
+	case "bool":
+		if given != cty.Bool {
+			return "true or false, without quotes"
+		}
+	case "duration":
+		if given != cty.String {
+			return `a duration in quotes, such as "30s"`
+		}
+	case "stringSlice":
+		if !isList && given != cty.String {
+			return `a list of texts, such as ["a", "b"]`
+		}
+	default:
+		if isList || given == cty.Bool {
+			return "a text in quotes"
+		}
+	}
+	return ""
 }
 
 // assign gives a flag a value of a file.

@@ -44,8 +44,8 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Start returns the tracer of a server, which is nil where there is no collector. close sends the spans that are left.
-func (f *Flags) Start(ctx context.Context, getenv func(string) (string, bool), service, version, node string, logger *slog.Logger) (_ trace.Tracer, close func() error, err error) {
+// Start returns the tracer of a server, which is nil where there is no collector. stop sends the spans that are left.
+func (f *Flags) Start(ctx context.Context, getenv func(string) (string, bool), service, version, node string, logger *slog.Logger) (_ trace.Tracer, stop func() error, err error) {
 	env := func(name string) string { value, _ := getenv(name); return value }
 	told := f.endpoint != "" || env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 	if !told || strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
@@ -71,7 +71,7 @@ func (f *Flags) Start(ctx context.Context, getenv func(string) (string, bool), s
 		return nil, nil, errors.Join(fmt.Errorf("describing this server to the collector: %w", err), exporter.Shutdown(ctx))
 	}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(&noted{SpanExporter: exporter, logger: logger}), sdk.WithResource(about))
-	stop := func() error {
+	stop = func() error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
 		if err := provider.Shutdown(limited); err != nil {

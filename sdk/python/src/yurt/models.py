@@ -274,6 +274,7 @@ class Problem(msgspec.Struct, kw_only=True):
     """Every error, when there are several."""
     field: str | None = None
     """Dotted path of the input that was wrong."""
+    quota: QuotaUse | None = None
     request_id: str | None = None
     """Names the request in the server's log."""
     status: int
@@ -304,6 +305,15 @@ class Process(msgspec.Struct, kw_only=True):
 class ProcessList(msgspec.Struct, kw_only=True):
     processes: list[Process] | None
     """By number. Those that outlived their execution are among them."""
+
+
+class QuotaUse(msgspec.Struct, kw_only=True):
+    limit: float
+    """How much it may use."""
+    name: str
+    """Of the quota, as GET /usage has it."""
+    used: float
+    """How much the tenant uses."""
 
 
 class Resources(msgspec.Struct, kw_only=True):

@@ -1,4 +1,5 @@
-package main
+// Package cacmd is the command yurt ca, which makes the certificates of nodes and controllers.
+package cacmd
 
 import (
 	"path/filepath"
@@ -7,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	"github.com/yurtrun/yurt/executor/identity"
 )
 
-func newCACommand(a *app) *cobra.Command {
-	return parent("ca", "Make the certificates that executors and controllers authenticate with", groupHost,
-		newCAInitCommand(a), newCAIssueCommand(a))
-}
+// New returns the commands below a parent.
+func New(t keycmd.Terminal) []*cobra.Command { return []*cobra.Command{newInit(t), newIssue(t)} }
 
-func newCAInitCommand(a *app) *cobra.Command {
+func newInit(t keycmd.Terminal) *cobra.Command {
 	var dir, valid string
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -23,7 +24,7 @@ func newCAInitCommand(a *app) *cobra.Command {
 		Long: `Make an authority: a certificate and a key. Copy the certificate to every executor and
 controller. Keep the key apart from them: it makes certificates for all names.`,
 		Example: "  yurt ca init --dir ./ca",
-		Args:    noArguments,
+		Args:    arguments.None,
 		RunE: func(*cobra.Command, []string) error {
 			life, err := lifetime(valid)
 			if err != nil {
@@ -33,10 +34,10 @@ controller. Keep the key apart from them: it makes certificates for all names.`,
 				return err
 			}
 			certificate, key := filepath.Join(dir, identity.AuthorityFile), filepath.Join(dir, identity.AuthorityKeyFile)
-			if a.json {
-				return a.printJSON(map[string]string{"certificate": certificate, "key": key})
+			if t.JSON() {
+				return t.PrintJSON(map[string]string{"certificate": certificate, "key": key})
 			}
-			a.printf("%s  for every executor and controller\n%s  for nobody: keep it safe, and off the machines that run code\n", certificate, key)
+			t.Printf("%s  for every executor and controller\n%s  stays here: keep it safe, and off the machines that run code\n", certificate, key)
 			return nil
 		},
 	}
@@ -45,7 +46,7 @@ controller. Keep the key apart from them: it makes certificates for all names.`,
 	return cmd
 }
 
-func newCAIssueCommand(a *app) *cobra.Command {
+func newIssue(t keycmd.Terminal) *cobra.Command {
 	var dir, out, valid string
 	cmd := &cobra.Command{
 		Use:   "issue executor|controller NAME",
@@ -54,13 +55,13 @@ func newCAIssueCommand(a *app) *cobra.Command {
 run the command again: it replaces the files, and the programs that use them read the new ones
 without a restart.`,
 		Example: "  yurt ca issue executor node1 --dir ./ca --out ./certs\n  yurt ca issue controller eu1 --valid 720h",
-		Args:    arguments(2, 2, "a role and a name"),
+		Args:    arguments.Between(2, 2, "a role and a name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			life, err := lifetime(valid)
 			if err != nil {
 				return err
 			}
-			return a.issueCertificate(identity.Name{Role: identity.Role(args[0]), Name: args[1]}, dir, out, life)
+			return issue(t, identity.Name{Role: identity.Role(args[0]), Name: args[1]}, dir, out, life)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "the directory of the authority")
@@ -69,7 +70,7 @@ without a restart.`,
 	return cmd
 }
 
-func (a *app) issueCertificate(name identity.Name, dir, out string, life time.Duration) error {
+func issue(t keycmd.Terminal, name identity.Name, dir, out string, life time.Duration) error {
 	if err := name.Validate(); err != nil { // it names files too
 		return err
 	}
@@ -83,10 +84,10 @@ func (a *app) issueCertificate(name identity.Name, dir, out string, life time.Du
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]string{"name": name.String(), "certificate": certificate, "key": key, "expires": expires.UTC().Format(time.RFC3339)})
+	if t.JSON() {
+		return t.PrintJSON(map[string]string{"name": name.String(), "certificate": certificate, "key": key, "expires": expires.UTC().Format(time.RFC3339)})
 	}
-	a.printf("%s\n%s\n%s until %s\n", certificate, key, name, expires.UTC().Format(time.RFC3339))
+	t.Printf("%s\n%s\n%s until %s\n", certificate, key, name, expires.UTC().Format(time.RFC3339))
 	return nil
 }
 
