@@ -80,7 +80,7 @@ func treesOf(paths []string) (trees []tree, err error) {
 // lesser privilege.
 type root struct {
 	path   string
-	mounts []string // in the order in which they were made
+	mounts []string // the topmost ones, which have the others below them
 	dirs   []string
 }
 
@@ -110,16 +110,17 @@ func (r *root) build(s *skeleton) error {
 	if s.root.Image != "" {
 		layers = append(layers, s.root.Image)
 	}
-	if err := r.mount(r.path, harmless, layers...); err != nil {
+	if err := mountOverlay(r.path, harmless, layers...); err != nil {
 		return err
 	}
+	r.mounts = append(r.mounts, r.path)
 	const devices = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
-	if err := r.mount(filepath.Join(r.path, layout.DevDir), devices, bottomDir, filepath.Join(s.path, layout.DevDir)); err != nil {
+	if err := mountOverlay(filepath.Join(r.path, layout.DevDir), devices, bottomDir, filepath.Join(s.path, layout.DevDir)); err != nil {
 		return err
 	}
 	for i, t := range s.trees {
 		if t.files == nil {
-			if err := r.mount(filepath.Join(r.path, t.path), harmless, bottomDir, t.path); err != nil {
+			if err := mountOverlay(filepath.Join(r.path, t.path), harmless, bottomDir, t.path); err != nil {
 				return err
 			}
 			continue
@@ -131,8 +132,8 @@ func (r *root) build(s *skeleton) error {
 	return nil
 }
 
-// mount mounts the layers at the place.
-func (r *root) mount(place string, attributes int, layers ...string) error {
+// mountOverlay mounts the layers at the place.
+func mountOverlay(place string, attributes int, layers ...string) error {
 	mount, err := overlay.New(attributes, layers...)
 	if err != nil {
 		return err
@@ -141,7 +142,6 @@ func (r *root) mount(place string, attributes int, layers ...string) error {
 	if err := unix.MoveMount(int(mount.Fd()), "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("mounting at %s: %w", place, err)
 	}
-	r.mounts = append(r.mounts, place)
 	return nil
 }
 
@@ -151,9 +151,10 @@ func (r *root) mountFiles(t tree, place string) error {
 		return err
 	}
 	r.dirs = append(r.dirs, place)
-	if err := r.mount(place, harmless, bottomDir, t.path); err != nil {
+	if err := mountOverlay(place, harmless, bottomDir, t.path); err != nil {
 		return err
 	}
+	r.mounts = append(r.mounts, place)
 	for _, name := range t.files {
 		file, err := unix.OpenTree(unix.AT_FDCWD, filepath.Join(place, name), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 		if err != nil {
@@ -172,7 +173,7 @@ func (r *root) mountFiles(t tree, place string) error {
 // cannot be unmounted stays until this process ends, with its directory.
 func (r *root) drop() {
 	time.AfterFunc(tidyAfter, func() {
-		for _, place := range slices.Backward(r.mounts) {
+		for _, place := range r.mounts { // each unmount waits for all processors, so the mounts below go along
 			_ = unix.Unmount(place, unix.MNT_DETACH)
 		}
 		for _, dir := range r.dirs {
