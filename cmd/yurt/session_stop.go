@@ -24,8 +24,8 @@ func newSessionStopCommand(a *app) *cobra.Command {
 		Use:     "stop ID... | --all",
 		Aliases: []string{"rm"},
 		Short:   "End sessions and their programs",
-		Long: `End sessions and all programs in them, and remove their files. Results stay for a day; with --delete-results
-they are removed at once.
+		Long: `End sessions and all programs in them, and remove their files. Results stay for a day; with
+--delete-results they are removed at once.
 
 With --all every session on the server ends. The command first prints their number and asks for
 a confirmation. Without a terminal, as in a script, give --yes.`,

@@ -34,7 +34,7 @@ func end(t *testing.T, store *sqlite.Store, id string) error {
 // TestFullDisk: no session begins while the disk is full, and the error says so. All sessions can be ended, also by
 // the next process, and the store works again as soon as there is room.
 func TestFullDisk(t *testing.T) {
-	disk := smalldisk.InMemory(t, 16<<20, "")
+	disk := smalldisk.InMemory(t, 20<<20, "")
 	path := filepath.Join(disk.Dir, "yurt.db")
 	store, err := sqlite.Open(t.Context(), path)
 	if err != nil {

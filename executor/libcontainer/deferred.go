@@ -40,7 +40,7 @@ func deferMounts(spec *specs.Spec, memory int64) {
 		process.Args = append(process.Args, "-mask="+path)
 	}
 	process.Args = append(process.Args, "-empty="+layout.EmptyDir,
-		"-view="+layout.EmptyDir, "-view-cpuinfo="+layout.CPUInfo, fmt.Sprintf("-view-memory=%d", memory))
+		"-view="+layout.EmptyDir, "-view-shared="+layout.ProcDir, fmt.Sprintf("-view-memory=%d", memory))
 	spec.Linux.ReadonlyPaths, spec.Linux.MaskedPaths = nil, nil
 	own := process.Capabilities
 	if slices.Contains(own.Permitted, mountCapability) {

@@ -50,11 +50,17 @@ func bindProc(req *launch.CreateRequest) (remove func() error, err error) {
 		file.Close()
 		bind(file.Name(), f.Path)
 	}
-	bind(filepath.Join(req.Spec.Root.Path, layout.CPUInfo), procview.CPUInfo)
+	for _, path := range procview.SharedPaths() {
+		if bindable(path) {
+			bind(filepath.Join(req.Spec.Root.Path, layout.ProcDir, filepath.Base(path)), path)
+		} else {
+			req.Spec.Linux.MaskedPaths = append(req.Spec.Linux.MaskedPaths, path)
+		}
+	}
 	return remove, nil
 }
 
 // bindable reports whether libcontainer binds a file over this one.
 func bindable(path string) bool {
-	return slices.Contains([]string{"/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/swaps", "/proc/uptime"}, path)
+	return slices.Contains([]string{"/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/swaps", "/proc/uptime"}, path)
 }

@@ -132,14 +132,27 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := writeInit(filepath.Join(path, layout.InitPath), s.initBin); err != nil {
 		return err
 	}
-	cpuInfo, err := procview.CPUInfoOf()
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(path, layout.CPUInfo), cpuInfo, 0o444); err != nil {
+	if err := writeShared(filepath.Join(path, layout.ProcDir)); err != nil {
 		return err
 	}
 	return makeDevices(filepath.Join(path, layout.DevDir), root.Devices)
+}
+
+// writeShared writes the files in the place of those of /proc that are the same in all sandboxes.
+func writeShared(dir string) error {
+	if err := mkdir(dir); err != nil {
+		return err
+	}
+	files, err := procview.Shared()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := writeFile(filepath.Join(dir, filepath.Base(f.Path)), f.Data, 0o444); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual links, and mount points for each

@@ -247,7 +247,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 		write(t, e, s.ID, id, "ready\n", false)
 		awaitOutput(t, e, s.ID, id, "ready\r\nready") // its echo, and then the output of cat
 		write(t, e, s.ID, id, "\x03", false)
-		awaitOutput(t, e, s.ID, id, "interrupted")
+		awaitOutput(t, e, s.ID, id, "interrupted\r\n")
 		write(t, e, s.ID, id, "line\n", true)
 		if r := wait(t, e, s.ID, id); !strings.HasSuffix(r.Stdout, "line\r\nline\r\nend\r\n") {
 			t.Errorf("got %q", r.Stdout)

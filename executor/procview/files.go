@@ -22,30 +22,44 @@ const (
 	Uptime  = "/proc/uptime"
 )
 
-// CPUInfo is the file that differs between machines alone, and so is made once for all sandboxes.
-const CPUInfo = "/proc/cpuinfo"
+// substitute makes the contents of a file from those of the kernel's.
+type substitute struct {
+	path string
+	make func(kernels []byte) []byte
+}
 
-// Files returns the files for a sandbox with so much memory. The calling process must be in the time namespace of the sandbox.
-func Files(memory int64) ([]File, error) {
-	var list []File
-	for _, f := range []struct {
-		path string
-		make func(kernels []byte) []byte
-	}{
-		{"/proc/loadavg", func([]byte) []byte { return []byte("0.00 0.00 0.00 1/1 1\n") }},
-		{"/proc/swaps", func([]byte) []byte { return []byte("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n") }},
-		{"/proc/stat", stat},
+func constant(text string) func([]byte) []byte { return func([]byte) []byte { return []byte(text) } }
+
+// shared are the files that differ between machines alone.
+func shared() []substitute {
+	return []substitute{
+		{"/proc/cpuinfo", cpuInfo},
+		{"/proc/loadavg", constant("0.00 0.00 0.00 1/1 1\n")},
+		{"/proc/swaps", constant("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")},
 		{"/proc/vmstat", zeros},
-		{Meminfo, func(kernels []byte) []byte { return meminfo(kernels, memory) }},
-		{"/proc/sys/kernel/core_pattern", func([]byte) []byte { return []byte("core\n") }}, // the host's may name a program
-		{"/proc/sys/kernel/random/entropy_avail", func([]byte) []byte { return []byte("256\n") }},
-		{"/proc/sys/kernel/tainted", func([]byte) []byte { return []byte("0\n") }},
-	} {
-		kernels, err := os.ReadFile(f.path)
-		if err != nil {
-			return nil, fmt.Errorf("making a sandbox's %s: %w", f.path, err)
-		}
-		list = append(list, File{f.path, f.make(kernels)})
+		{"/proc/sys/kernel/core_pattern", constant("core\n")}, // the host's may name a program
+		{"/proc/sys/kernel/random/entropy_avail", constant("256\n")},
+		{"/proc/sys/kernel/tainted", constant("0\n")},
+	}
+}
+
+// SharedPaths returns the paths of the files that [Shared] makes.
+func SharedPaths() (paths []string) {
+	for _, f := range shared() {
+		paths = append(paths, f.path)
+	}
+	return paths
+}
+
+// Shared returns the files that are the same in all sandboxes of a machine.
+func Shared() ([]File, error) { return read(shared()) }
+
+// Files returns the files for a sandbox with so much memory, without those of [Shared]. The calling process must be in the time
+// namespace of the sandbox.
+func Files(memory int64) ([]File, error) {
+	list, err := read([]substitute{{"/proc/stat", stat}, {Meminfo, func(kernels []byte) []byte { return meminfo(kernels, memory) }}})
+	if err != nil {
+		return nil, err
 	}
 	bootID, err := os.ReadFile("/proc/sys/kernel/random/uuid") // another one with each read
 	if err != nil {
@@ -58,7 +72,18 @@ func Files(memory int64) ([]File, error) {
 	return append(list, File{"/proc/sys/kernel/random/boot_id", bootID}, File{Uptime, now}), nil
 }
 
-// FilesOutside returns the files for a sandbox that is about to begin, in a process that is not in its time namespace.
+func read(list []substitute) (files []File, err error) {
+	for _, f := range list {
+		kernels, err := os.ReadFile(f.path)
+		if err != nil {
+			return nil, fmt.Errorf("making a sandbox's %s: %w", f.path, err)
+		}
+		files = append(files, File{f.path, f.make(kernels)})
+	}
+	return files, nil
+}
+
+// FilesOutside returns the files of [Files] for a sandbox that is about to begin, in a process that is not in its time namespace.
 func FilesOutside(memory int64) ([]File, error) {
 	files, err := Files(memory)
 	if err != nil {
@@ -89,18 +114,14 @@ func MeminfoOf(memory int64) ([]byte, error) {
 	return meminfo(kernels, memory), nil
 }
 
-// CPUInfoOf returns the contents of [CPUInfo]: the kernel's file without the frequencies, which follow the load.
-func CPUInfoOf() ([]byte, error) {
-	kernels, err := os.ReadFile(CPUInfo)
-	if err != nil {
-		return nil, fmt.Errorf("making a sandbox's %s: %w", CPUInfo, err)
-	}
+// cpuInfo leaves out the frequencies, which follow the load.
+func cpuInfo(kernels []byte) []byte {
 	return eachLine(kernels, func(line string) string {
 		if label, _, ok := strings.Cut(line, ":"); ok && strings.HasPrefix(label, "cpu MHz") {
 			return label + ": 0.000"
 		}
 		return line
-	}), nil
+	})
 }
 
 // uptime is the age of the time namespace, and no idle time: that is the host's.

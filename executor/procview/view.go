@@ -17,8 +17,18 @@ type View struct {
 	uptime *os.File
 }
 
-// Mount mounts the files for a sandbox with so much memory. They are in a file system of their own, which was mounted at the
-// directory for the moment: the kernel binds no file that has lost its name.
+// MountShared mounts the files of [Shared], which are in the directory.
+func MountShared(dir string) error {
+	for _, path := range SharedPaths() {
+		if err := unix.Mount(filepath.Join(dir, filepath.Base(path)), path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting a sandbox's %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Mount mounts the files of [Files] for a sandbox with so much memory. They are in a file system of their own, which was mounted at
+// the directory for the moment: the kernel binds no file that has lost its name.
 func Mount(dir string, memory int64) (_ *View, err error) {
 	files, err := Files(memory)
 	if err != nil {
@@ -94,8 +104,8 @@ func Hide(entries []string) (paths []string) {
 		"thread-self": true,
 		"version":     true, // as uname(2) tells it
 	}
-	for _, path := range []string{"cpuinfo", "loadavg", "meminfo", "stat", "swaps", "uptime", "vmstat"} {
-		own[path] = true // which are replaced
+	for _, path := range append(SharedPaths(), Meminfo, "/proc/stat", Uptime) {
+		own[strings.TrimPrefix(path, "/proc/")] = true // which are replaced
 	}
 	for _, name := range entries {
 		if !own[name] && strings.Trim(name, "0123456789") != "" {

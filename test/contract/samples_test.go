@@ -210,7 +210,7 @@ func (c *copier) decode(text []byte, into any) {
 // fill makes the resources that an operation needs, and puts their names into the path.
 func (c *copier) fill(operation, path string) string {
 	c.t.Helper()
-	names := []string{"{node}", c.node(), "{template}", "python-basic"}
+	names := []string{"{node}", c.node(), "{template}", "python-basic", "{tenant}", "acme"}
 	switch {
 	case strings.HasPrefix(path, "/api/v1/sessions/{id}"):
 		names = append(names, c.session(operation)...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +163,9 @@ func findControllers(t *testing.T, w *world) (allocs []string, clients []*yurtcl
 	t.Helper()
 	testutil.Eventually(t, "Consul knows the controllers, and that they are ready", func() bool { return len(found(t, w)) == controllers })
 	for _, entry := range found(t, w) {
-		client, err := yurtclient.New(fmt.Sprintf("http://%s:%d", entry.Service.Address, entry.Service.Port))
+		url := fmt.Sprintf("http://%s:%d", entry.Service.Address, entry.Service.Port)
+		testutil.Eventually(t, "the controller at "+url+" is ready", func() bool { return isReady(t, url) }) // Consul looks every few seconds
+		client, err := yurtclient.New(url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,6 +175,19 @@ func findControllers(t *testing.T, w *world) (allocs []string, clients []*yurtcl
 		allocs, clients = append(allocs, of.ID), append(clients, client)
 	}
 	return allocs, clients
+}
+
+func isReady(t *testing.T, url string) bool {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/ready", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
 // controllerLog is the output of the controllers on Nomad.

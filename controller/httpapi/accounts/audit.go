@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
@@ -31,6 +32,17 @@ type (
 		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
+
+// Resolve implements huma.Resolver. A time without text is no time, and huma takes it for a parameter that is not there.
+func (in *listAuditInput) Resolve(ctx huma.Context) []error {
+	at := ctx.URL()
+	for _, name := range []string{"since", "until"} {
+		if values := at.Query()[name]; len(values) > 0 && values[0] == "" {
+			return []error{yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "the value is empty; give a time such as 2026-01-31T12:00:00Z, or leave it out")}
+		}
+	}
+	return nil
+}
 
 // Audit returns the operation on the audit log.
 func Audit(log *audit.Log) httpapi.Extension {

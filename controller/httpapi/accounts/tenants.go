@@ -15,12 +15,12 @@ import (
 
 type (
 	quotasBody struct {
-		Sessions         *int               `json:"sessions,omitempty" minimum:"0" doc:"Sessions at once, paused ones included."`
-		CreatesPerMinute *int               `json:"creates_per_minute,omitempty" minimum:"0" doc:"Sessions that are made within a minute."`
-		CPU              *float64           `json:"cpu,omitempty" minimum:"0" doc:"Cores of all sessions together."`
+		Sessions         *int               `json:"sessions,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions at once, paused ones included."`
+		CreatesPerMinute *int               `json:"creates_per_minute,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions that are made within a minute."`
+		CPU              *float64           `json:"cpu,omitempty" minimum:"0" maximum:"1048576" doc:"Cores of all sessions together."`
 		Memory           *httpapi.SizeParam `json:"memory,omitempty" doc:"Memory of all sessions together."`
 		Disk             *httpapi.SizeParam `json:"disk,omitempty" doc:"Workspaces of all sessions together."`
-		Executions       *int               `json:"executions,omitempty" minimum:"0" doc:"Executions at once."`
+		Executions       *int               `json:"executions,omitempty" minimum:"0" maximum:"1073741824" doc:"Executions at once."`
 		Storage          *httpapi.SizeParam `json:"storage,omitempty" doc:"Results that are kept. Above it no execution begins; it is looked at every 5 s."`
 	}
 	setQuotasInput struct {

@@ -29,9 +29,9 @@ type mounts struct {
 
 // view says which files of /proc are replaced by the sandbox's own, and all others masked that it is not known to need.
 type view struct {
-	dir     string // where the files are for the moment; "" if the launcher has replaced them
-	memory  int64  // that they show
-	cpuInfo string // the file that all sandboxes share
+	dir    string // where the files are for the moment; "" if the launcher has replaced them
+	memory int64  // that they show
+	shared string // the directory of the files that are the same in all sandboxes
 }
 
 func (m *mounts) flags(flags *flag.FlagSet) {
@@ -51,7 +51,7 @@ func (m *mounts) flags(flags *flag.FlagSet) {
 	flags.StringVar(&m.empty, "empty", "", "empty directory, which masks others")
 	flags.StringVar(&m.view.dir, "view", "", "directory for the files that replace those of /proc")
 	flags.Int64Var(&m.view.memory, "view-memory", 0, "memory that these files show, in bytes")
-	flags.StringVar(&m.view.cpuInfo, "view-cpuinfo", "", "file that replaces /proc/cpuinfo")
+	flags.StringVar(&m.view.shared, "view-shared", "", "directory of the files that replace those of /proc in all sandboxes")
 	flags.BoolVar(&m.last, "no-more-mounts", false, "give up the capability to mount")
 }
 
@@ -113,8 +113,8 @@ func (m *mounts) replace() (*procview.View, error) {
 			m.masked = append(m.masked, path)
 		}
 	}
-	if err := unix.Mount(m.view.cpuInfo, procview.CPUInfo, "", unix.MS_BIND, ""); err != nil {
-		return nil, fmt.Errorf("mounting a sandbox's %s: %w", procview.CPUInfo, err)
+	if err := procview.MountShared(m.view.shared); err != nil {
+		return nil, err
 	}
 	return procview.Mount(m.view.dir, m.view.memory)
 }

@@ -2,10 +2,10 @@ package layout
 
 // Paths inside every sandbox.
 const (
-	InitPath = "/.yurt-init"    // the binary of its first process
-	EmptyDir = "/.yurt-empty"   // covers files that no process may see
-	CPUInfo  = "/.yurt-cpuinfo" // covers /proc/cpuinfo
-	DevDir   = "/dev"           // the same harmless devices for all, and mount points for a sandbox's own
+	InitPath = "/.yurt-init"  // the binary of its first process
+	EmptyDir = "/.yurt-empty" // covers files that no process may see
+	ProcDir  = "/.yurt-proc"  // has the files that cover those of /proc, where they are the same in all sandboxes
+	DevDir   = "/dev"         // the same harmless devices for all, and mount points for a sandbox's own
 )
 
 // Layout is the skeleton of a root file system and the binds over it. All paths are absolute inside the sandbox.

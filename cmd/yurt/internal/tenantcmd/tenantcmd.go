@@ -96,7 +96,7 @@ func (c commands) newSet() *cobra.Command {
 		Use:   "set TENANT",
 		Short: "Set quotas of a tenant",
 		Long: `Set quotas of a tenant, and leave the others as they are. The value "none" takes a quota away.
-Your key has to be an operator's. A tenant keeps what it has beyond a new quota.`,
+Your key has to be an operator's. Sessions beyond a new quota go on.`,
 		Example: "  yurt tenant set acme --max-sessions 10 --max-memory 64Gi\n  yurt tenant set acme --max-cpu none",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
