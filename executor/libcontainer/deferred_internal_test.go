@@ -34,7 +34,7 @@ func TestDeferredMounts(t *testing.T) {
 	deferMounts(spec, 512<<20)
 	want := []string{
 		"/init", "-mount=tmpfs /tmp 6 mode=1777,size=4096", "-readonly=/proc/sys", "-mask=/proc/kcore", "-empty=/.yurt-empty",
-		"-view=/.yurt-empty", "-view-cpuinfo=/.yurt-cpuinfo", "-view-memory=536870912", "-no-more-mounts",
+		"-view=/.yurt-empty", "-view-shared=/.yurt-proc", "-view-memory=536870912", "-no-more-mounts",
 	}
 	if diff := cmp.Diff(want, spec.Process.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
