@@ -143,6 +143,9 @@ func (p *Program) tryRemove() error {
 			if pid == os.Getpid() { // a thread that has entered, and ends
 				continue
 			}
+			if pid == 0 { // which kill(2) takes for all processes of the caller's group
+				return fmt.Errorf("a process in %s is in another namespace of processes", dir)
+			}
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("ending process %d: %w", pid, err)
 			}

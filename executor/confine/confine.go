@@ -40,6 +40,7 @@ type Starter struct {
 	groups  *cgroup.Manager
 	ids     *idrange.Ranges
 	filter  []unix.SockFilter
+	owner   string // begins the names of its cgroups, see sweep
 	started atomic.Int64
 }
 
@@ -59,22 +60,30 @@ func New() (*Starter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for this process: %w", err)
 	}
-	s := &Starter{groups: groups, ids: idrange.NewPrograms(), filter: filter}
+	var space unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &space); err != nil {
+		return nil, fmt.Errorf("finding the namespace of this process: %w", err)
+	}
+	s := &Starter{groups: groups, ids: idrange.NewPrograms(), filter: filter, owner: fmt.Sprintf("%d.%d", space.Ino, os.Getpid())}
 	return s, errors.Join(self.Release(), s.sweep())
 }
 
 // Close removes the directory that the starter's cgroups were in, unless another process has some there. The programs must have been released.
 func (s *Starter) Close() { s.groups.RemoveParent() }
 
-// sweep removes the cgroups of programs whose starter was killed. The programs ended with it.
+// sweep removes the cgroups of programs whose starter was killed. The programs ended with it. A starter is named by its process and
+// the namespace that counts its processes: containers may share the tree of cgroups, and a number of one is another process, or no
+// process, in the others.
 func (s *Starter) sweep() error {
+	space, _, _ := strings.Cut(s.owner, ".")
 	names, err := s.groups.Names()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		owner, _, _ := strings.Cut(name, "-")
-		if pid, err := strconv.Atoi(owner); err != nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		its, process, _ := strings.Cut(owner, ".")
+		if pid, err := strconv.Atoi(process); err != nil || its != space || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 			continue
 		}
 		if err := s.remove(s.groups.Program(name)); err != nil {
@@ -84,10 +93,10 @@ func (s *Starter) sweep() error {
 	return nil
 }
 
-// newGroup makes a cgroup whose name begins with the number of this process, see sweep.
+// newGroup makes a cgroup whose name begins with the owner, see sweep.
 func (s *Starter) newGroup(program string) (*cgroup.Program, error) {
 	for {
-		group, err := s.groups.NewProgram(fmt.Sprintf("%d-%s-%d", os.Getpid(), program, s.started.Add(1)), Memory, Processes)
+		group, err := s.groups.NewProgram(fmt.Sprintf("%s-%s-%d", s.owner, program, s.started.Add(1)), Memory, Processes)
 		if !errors.Is(err, os.ErrExist) { // as that of another starter of this process does
 			return group, err
 		}
