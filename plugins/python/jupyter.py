@@ -132,18 +132,12 @@ class Jupyter(host.Kernel):
         unshown = self.replied.get("ename") == "NoneType" and getattr(result, "success", False)
         if self.replied.get("status") == "ok" or unshown:
             return 0, host.value_envelope(getattr(result, "result", None)), False
-        error = getattr(result, "error_in_exec", None)
-        code = host.EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-        if isinstance(error, SystemExit):
-            code = host.exit_code(error)
-            if code == 0:
-                return 0, b'{"result":null}', False
         kind, message = str(self.replied.get("ename")), str(self.replied.get("evalue"))
         if len(message) > host.MAX_MESSAGE:
             message = message[: host.MAX_MESSAGE] + "…"
         stack = [line for line in plain(self.replied.get("traceback")) if line and not RULE.fullmatch(line)]
         envelope = host.encode({"error": {"type": kind, "message": message, "stacktrace": stack[: host.MAX_STACK]}})
-        return code, envelope, False
+        return host.EXIT_INTERRUPTED if kind == "KeyboardInterrupt" else 1, envelope, False
 
     def take(self, kind, content):
         """Is told every message that ipykernel sends."""
@@ -152,7 +146,7 @@ class Jupyter(host.Kernel):
             host.publish(content["data"], kind == "execute_result", name, kind == "update_display_data")
         elif kind == "clear_output":
             host.clear_output(content.get("wait", False))
-        elif kind == "error" and content["ename"] != "SystemExit":  # whose code says it all
+        elif kind == "error":
             try:
                 sys.stderr.write("\n".join(plain(content["traceback"])) + "\n")
             except Exception:  # standard error may be closed, or anything
@@ -218,7 +212,6 @@ def start(kernel):
     made = Kernel.instance(config=config, session=Messages(), log=logging.getLogger("ipykernel"), **options)
     made.io_loop = IOLoop.current()
     Application.instance().kernel = made  # where %matplotlib and %gui look for it
-    ending(made.shell)
     made.shell.extension_manager.load_extension("storemagic")
     app.kernel, app.shell = made, made.shell
     host.rich().enrich(made.shell)
@@ -231,22 +224,6 @@ def start(kernel):
         sys.modules["matplotlib"].rcParams["backend"] = os.environ["MPLBACKEND"]
     sys.path.insert(0, "")
     return made
-
-
-def ending(shell):
-    """Has exit and quit end a cell and not the interpreter."""
-    import warnings
-
-    from IPython.core.autocall import ZMQExitAutocall
-
-    class Exit(ZMQExitAutocall):
-        def __call__(self, code=None):
-            raise SystemExit(code)
-
-    warnings.filterwarnings("ignore", "To exit: use 'exit'")
-    shell.exiter = Exit()
-    for names in shell.user_ns, shell.user_ns_hidden:
-        names["exit"] = names["quit"] = shell.exiter
 
 
 host.KERNEL = Jupyter()
