@@ -34,20 +34,14 @@ func (s AuditStore) AddEntries(ctx context.Context, entries []audit.Entry) error
 func (s AuditStore) Entries(ctx context.Context, query audit.Query) ([]audit.Entry, error) {
 	var where record.Conditions
 	where.Entries(query)
-	rows, err := s.read.QueryContext(ctx, "SELECT "+record.EntryColumns+" FROM audit"+where.SQL()+record.NewestFirst+record.Limit(query.Limit), where.Args...)
-	if err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
-	}
-	defer rows.Close()
-	var list []audit.Entry
-	for rows.Next() {
-		entry, err := record.ScanEntry(rows)
+	text := "SELECT " + record.EntryColumns + " FROM audit" + where.SQL() + record.NewestFirst + record.Limit(query.Limit)
+	return list(ctx, s.read, "reading the audit log", text, where.Args, func(row record.Row) (audit.Entry, error) {
+		entry, err := record.ScanEntry(row)
 		if err != nil {
-			return nil, fmt.Errorf("reading an entry of the audit log: %w", err)
+			return entry, fmt.Errorf("reading an entry of the audit log: %w", err)
 		}
-		list = append(list, entry)
-	}
-	return list, rows.Err()
+		return entry, nil
+	})
 }
 
 // PurgeEntries implements audit.Store.

@@ -66,6 +66,24 @@ func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) 
 	return explainedRow{r.DB.QueryRowContext(ctx, text, args...)}
 }
 
+// list returns all rows that a statement reads. An error of the statement says what it was for; scan says so of its own errors.
+func list[T any](ctx context.Context, r *reader, what, text string, args []any, scan func(row record.Row) (T, error)) ([]T, error) {
+	rows, err := r.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer rows.Close()
+	var found []T
+	for rows.Next() {
+		value, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, value)
+	}
+	return found, rows.Err()
+}
+
 // explainedRow is a row whose errors have codes.
 type explainedRow struct{ *sql.Row }
 

@@ -162,20 +162,9 @@ func (s *Store) UnfinishedExecutions(ctx context.Context, sessionID string) ([]y
 }
 
 func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) ([]yurt.Execution, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+record.ExecutionColumns+" FROM executions"+tail, args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing executions: %w", err)
-	}
-	defer rows.Close()
-	var list []yurt.Execution
-	for rows.Next() {
-		e, err := record.ScanExecution(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, rows.Err()
+	return list(ctx, s.read, "listing executions", "SELECT "+record.ExecutionColumns+" FROM executions"+tail, args, func(row record.Row) (yurt.Execution, error) {
+		return record.ScanExecution(row)
+	})
 }
 
 // OwnExecution implements controller.ExecutionStore.

@@ -71,20 +71,14 @@ func (s KeyStore) Keys(ctx context.Context, reach auth.Reach, before controller.
 }
 
 func (s KeyStore) queryKeys(ctx context.Context, tail string, args ...any) ([]record.KeyRow, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+record.KeyColumns+" FROM api_keys"+tail, args...)
-	if err != nil {
-		return nil, fmt.Errorf("reading API keys: %w", err)
-	}
-	defer rows.Close()
-	var list []record.KeyRow
-	for rows.Next() {
-		row, err := record.ScanKey(rows)
+	text := "SELECT " + record.KeyColumns + " FROM api_keys" + tail
+	return list(ctx, s.read, "reading API keys", text, args, func(row record.Row) (record.KeyRow, error) {
+		key, err := record.ScanKey(row)
 		if err != nil {
-			return nil, fmt.Errorf("reading an API key: %w", err)
+			return key, fmt.Errorf("reading an API key: %w", err)
 		}
-		list = append(list, row)
-	}
-	return list, rows.Err()
+		return key, nil
+	})
 }
 
 // RevokeKey implements auth.Store.

@@ -53,20 +53,13 @@ func scanQuotas(row record.Row) (_ access.Quotas, ok bool, err error) {
 
 // TenantNames implements quota.Store.
 func (s QuotaStore) TenantNames(ctx context.Context, after string, limit int) ([]string, error) {
-	rows, err := s.read.QueryContext(ctx, record.TenantNames+record.Limit(limit), after)
-	if err != nil {
-		return nil, fmt.Errorf("listing tenants: %w", err)
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, fmt.Errorf("listing tenants: %w", err)
+	const what = "listing tenants"
+	return list(ctx, s.read, what, record.TenantNames+record.Limit(limit), []any{after}, func(row record.Row) (name string, err error) {
+		if err := row.Scan(&name); err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
 		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+		return name, nil
+	})
 }
 
 // Usage implements quota.Store.

@@ -172,20 +172,9 @@ func (s *Store) Sessions(ctx context.Context, query controller.SessionQuery) ([]
 }
 
 func (s *Store) querySessions(ctx context.Context, tail string, args ...any) ([]yurt.Session, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+record.SessionColumns+" FROM sessions"+tail, args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing sessions: %w", err)
-	}
-	defer rows.Close()
-	var list []yurt.Session
-	for rows.Next() {
-		session, err := record.ScanSession(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, session)
-	}
-	return list, rows.Err()
+	return list(ctx, s.read, "listing sessions", "SELECT "+record.SessionColumns+" FROM sessions"+tail, args, func(row record.Row) (yurt.Session, error) {
+		return record.ScanSession(row)
+	})
 }
 
 // ChangeSession implements controller.SessionStore.
@@ -250,24 +239,15 @@ func (k *kept) step(tx *transaction, change controller.SessionChange) error {
 
 // Transitions implements controller.SessionStore.
 func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number", id)
-	if err != nil {
-		return nil, fmt.Errorf("listing transitions: %w", err)
-	}
-	defer rows.Close()
-	var list []yurt.Transition
-	for rows.Next() {
-		var (
-			t  yurt.Transition
-			at int64
-		)
-		if err := rows.Scan(&t.From, &t.To, &t.Reason, &at); err != nil {
-			return nil, fmt.Errorf("reading a transition: %w", err)
+	const text = "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number"
+	return list(ctx, s.read, "listing transitions", text, []any{id}, func(row record.Row) (t yurt.Transition, err error) {
+		var at int64
+		if err := row.Scan(&t.From, &t.To, &t.Reason, &at); err != nil {
+			return t, fmt.Errorf("reading a transition: %w", err)
 		}
 		t.At = record.FromNanos(at)
-		list = append(list, t)
-	}
-	return list, rows.Err()
+		return t, nil
+	})
 }
 
 // CountSessions implements controller.SessionStore.
@@ -293,18 +273,11 @@ func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, e
 
 // countTenants counts the sessions that have not ended.
 func (s *Store) countTenants(ctx context.Context) ([]record.TenantCount, error) {
-	rows, err := s.read.QueryContext(ctx, countTenantsText)
-	if err != nil {
-		return nil, fmt.Errorf("counting the sessions of tenants: %w", err)
-	}
-	defer rows.Close()
-	var counts []record.TenantCount
-	for rows.Next() {
-		var c record.TenantCount
-		if err := rows.Scan(&c.Tenant, &c.State, &c.N); err != nil {
-			return nil, fmt.Errorf("counting the sessions of tenants: %w", err)
+	const what = "counting the sessions of tenants"
+	return list(ctx, s.read, what, countTenantsText, nil, func(row record.Row) (c record.TenantCount, err error) {
+		if err := row.Scan(&c.Tenant, &c.State, &c.N); err != nil {
+			return c, fmt.Errorf("%s: %w", what, err)
 		}
-		counts = append(counts, c)
-	}
-	return counts, rows.Err()
+		return c, nil
+	})
 }

@@ -76,22 +76,11 @@ func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error
 
 // Templates implements controller.TemplateStore.
 func (s *Store) Templates(ctx context.Context) ([]yurt.Template, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT body FROM templates ORDER BY name")
-	if err != nil {
-		return nil, fmt.Errorf("listing templates: %w", err)
-	}
-	defer rows.Close()
-	var list []yurt.Template
-	for rows.Next() {
+	return list(ctx, s.read, "listing templates", "SELECT body FROM templates ORDER BY name", nil, func(row record.Row) (t yurt.Template, err error) {
 		var body []byte
-		if err := rows.Scan(&body); err != nil {
-			return nil, fmt.Errorf("reading a template: %w", err)
+		if err := row.Scan(&body); err != nil {
+			return t, fmt.Errorf("reading a template: %w", err)
 		}
-		t, err := record.DecodeTemplate(body)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
+		return record.DecodeTemplate(body)
+	})
 }
