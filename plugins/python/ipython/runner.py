@@ -76,20 +76,9 @@ class Runner:
             self.interactive.displayhook.catch_up()
         super().complete()
 
-    def finish(self, coroutine):
-        """Awaits code, which is cancelled by an interrupt."""
-        loop = self.own_loop()
-        task = loop.create_task(coroutine)
-        try:
-            return loop.run_until_complete(task)
-        except (KeyboardInterrupt, SystemExit):
-            self.interactive.interrupted = True
-            task.cancel()
-            try:
-                loop.run_until_complete(task)
-            except BaseException:
-                pass
-            raise
+    def before_cancellation(self):
+        """Has the shell tell of a cancellation as of an interrupt."""
+        self.interactive.interrupted = True
 
     def outcome(self, result):
         """The exit code and the envelope of a cell's outcome."""

@@ -31,12 +31,16 @@ class Loop:
         try:
             return loop.run_until_complete(task)
         except (KeyboardInterrupt, SystemExit):
+            self.before_cancellation()
             task.cancel()
             try:
                 loop.run_until_complete(task)
             except BaseException:
                 pass
             raise
+
+    def before_cancellation(self):
+        """Is called when an interrupt is about to cancel code that awaits."""
 
     def wait(self):
         """Returns when a request can be read."""
