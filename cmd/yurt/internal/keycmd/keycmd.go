@@ -116,6 +116,11 @@ func (t Terminal) create(ctx context.Context, keys keyring, req yurtclient.Creat
 	if err != nil {
 		return err
 	}
+	return t.show(key, secret, "Made %s of the tenant %s. The key is shown this once: keep it, and give it to programs as YURT_API_KEY.\n", key.ID, key.Tenant)
+}
+
+// show prints a key that was made, and tells about it beside the output.
+func (t Terminal) show(key access.Key, secret access.Secret, about string, args ...any) error {
 	if t.JSON() {
 		return t.PrintJSON(struct {
 			access.Key
@@ -123,7 +128,7 @@ func (t Terminal) create(ctx context.Context, keys keyring, req yurtclient.Creat
 		}{key, secret.Reveal()})
 	}
 	t.Printf("%s\n", secret.Reveal())
-	t.Tell("Made %s of the tenant %s. The key is shown this once: keep it, and give it to programs as YURT_API_KEY.\n", key.ID, key.Tenant)
+	t.Tell(about, args...)
 	return nil
 }
 

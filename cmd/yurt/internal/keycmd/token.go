@@ -52,13 +52,5 @@ func (t Terminal) token(ctx context.Context, sessionID string, req yurtclient.Cr
 	if err != nil {
 		return err
 	}
-	if t.JSON() {
-		return t.PrintJSON(struct {
-			access.Key
-			Secret string `json:"key"`
-		}{token, secret.Reveal()})
-	}
-	t.Printf("%s\n", secret.Reveal())
-	t.Tell("Made the token %s for %s, until %s. It is shown this once.\n", token.ID, sessionID, token.ExpiresAt.Format(time.RFC3339))
-	return nil
+	return t.show(token, secret, "Made the token %s for %s, until %s. It is shown this once.\n", token.ID, sessionID, token.ExpiresAt.Format(time.RFC3339))
 }
