@@ -79,6 +79,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 func traced(ctx context.Context) context.Context {
 	var fields []string
 	tracing.Inject(ctx, func(field, value string) { fields = append(fields, field, value) })
+	if len(fields) == 0 {
+		return ctx
+	}
 	return metadata.AppendToOutgoingContext(ctx, fields...)
 }
 
