@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"net"
 	"net/http"
 	"path"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/auth"
 )
 
 // operationAgents serves MCP: each call of a tool has an entry of its own.
@@ -16,7 +16,7 @@ const operationAgents = "/mcp"
 
 // Describe returns an entry about a request for an operation, without its outcome.
 func Describe(r *http.Request, operation, requestID string) Entry {
-	e := Entry{At: time.Now(), Action: operation, Address: addressOf(r), Target: r.URL.Path, RequestID: requestID}
+	e := Entry{At: time.Now(), Action: operation, Address: auth.AddressOf(r), Target: r.URL.Path, RequestID: requestID}
 	if strings.HasPrefix(operation, "/") { // of the older API, whose operations have no names
 		e.Action = r.Method + " " + operation
 	}
@@ -27,14 +27,6 @@ func Describe(r *http.Request, operation, requestID string) Entry {
 		e.SessionID = cut(id, maxTarget)
 	}
 	return e
-}
-
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // Refused adds the entry of a request that was refused before its operation began.

@@ -29,7 +29,7 @@ func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), er
 		a.failures.WithLabelValues("malformed").Inc()
 		return nil, nil, yurt.FieldErrorf(yurt.CodeUnauthenticated, "Authorization", "this server takes API keys as Authorization: Bearer %s…", access.KeyPrefix)
 	}
-	principal, leave, err := a.enter(r.Context(), strings.TrimSpace(key), addressOf(r))
+	principal, leave, err := a.enter(r.Context(), strings.TrimSpace(key), AddressOf(r))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +61,8 @@ func socketToken(r *http.Request) string {
 	return ""
 }
 
-func addressOf(r *http.Request) string {
+// AddressOf returns the address that a request came from, without the port. Behind a proxy it is that of the proxy.
+func AddressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

@@ -36,7 +36,7 @@ func (r *Rates) CheckAddress(request *http.Request) error {
 	if r == nil {
 		return nil
 	}
-	return r.addresses.take(addressOf(request), r.live(), "this address")
+	return r.addresses.take(AddressOf(request), r.live(), "this address")
 }
 
 // CheckKey returns an error when the key of the caller of a context made too many requests.

@@ -8,8 +8,7 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 )
 
-// Deadlines knows when something falls due. It is a value of a [Controller], whose
-// Run does the work.
+// Deadlines knows when something falls due. [Keeper.Run] does the work.
 type Deadlines struct {
 	wake chan struct{} // told when something falls due sooner than is waited for
 

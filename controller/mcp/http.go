@@ -1,11 +1,12 @@
 package mcp
 
 import (
-	"net"
 	"net/http"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/yurtrun/yurt/controller/auth"
 )
 
 const (
@@ -46,7 +47,7 @@ func NewHandler(server *sdk.Server) http.Handler {
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header = r.Header.Clone()
-	r.Header.Set(headerPeer, peerOf(r))
+	r.Header.Set(headerPeer, auth.AddressOf(r))
 	answer := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w)}
 	defer answer.done()
 	if r.Header.Get("Mcp-Protocol-Version") >= statelessRevision || r.Header.Get("Mcp-Method") != "" {
@@ -68,14 +69,6 @@ func (h *handler) full() bool {
 		n++
 	}
 	return n >= maxSessions
-}
-
-func peerOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // patientWriter gives up on a client that does not take its answer.
