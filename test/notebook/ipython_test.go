@@ -136,6 +136,9 @@ func TestIPythonIsInterrupted(t *testing.T) {
 			t.Errorf("%s: state lost %t, stdout %q, stderr %q", code, r.StateLost, r.Stdout, r.Stderr)
 		}
 	}
+	if r := s.fails(t, yurt.ErrorTypeTimeout, "await asyncio.sleep(1000)", within(500*time.Millisecond)); !strings.Contains(r.Stderr, "KeyboardInterrupt") || strings.Contains(r.Stderr, "CancelledError") {
+		t.Errorf("of code that awaits it says %q", r.Stderr)
+	}
 	s.prints(t, "5\n", "print(x)")
 	id := s.start(t, "open('begun', 'w').close()\nwhile True: pass")
 	s.prints(t, "", "import os, time\nwhile not os.path.exists('begun'): time.sleep(0.01)", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
