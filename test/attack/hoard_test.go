@@ -127,16 +127,16 @@ func (a *arena) fillOnce(t *testing.T, h hoard, sandboxes []string) (lost, moved
 	before := unaccounted(t)
 	runs := make([]yurt.ExecutionSpec, len(sandboxes))
 	for i, sandbox := range sandboxes {
-		runs[i] = command("/usr/bin/python3", "-c", h.program())
-		runs[i].Timeout = yurt.Duration(time.Minute)
-		if err := a.StartExecution(t.Context(), sandbox, runs[i]); err != nil {
-			t.Fatal(err)
-		}
+		runs[i] = a.startHoard(t, sandbox, h)
 	}
 	for i, sandbox := range sandboxes {
 		a.awaitFull(t, sandbox, runs[i].ID)
 	}
 	full := unaccounted(t)
+	if full-before > uncharged {
+		shrink(t)
+		full = unaccounted(t)
+	}
 	for i, sandbox := range sandboxes {
 		_ = a.SignalExecution(t.Context(), sandbox, runs[i].ID, yurt.SignalKill) // it may have been ended for want of memory
 		if _, err := a.WaitExecution(t.Context(), sandbox, runs[i].ID); err != nil {
@@ -146,6 +146,22 @@ func (a *arena) fillOnce(t *testing.T, h hoard, sandboxes []string) (lost, moved
 	time.Sleep(300 * time.Millisecond) // for memory that the kernel frees late
 	after := unaccounted(t)
 	return full - (before+after)/2, max(after-before, before-after)
+}
+
+// startHoard starts the program. A sandbox whose last hoard fought for its memory may be too slow to start the next one for some seconds.
+func (a *arena) startHoard(t *testing.T, sandbox string, h hoard) (run yurt.ExecutionSpec) {
+	t.Helper()
+	var err error
+	for range 6 {
+		run = command("/usr/bin/python3", "-c", h.program())
+		run.Timeout = yurt.Duration(time.Minute)
+		if err = a.StartExecution(t.Context(), sandbox, run); err == nil {
+			return run
+		}
+		time.Sleep(2 * time.Second)
+	}
+	t.Fatal(err)
+	return run
 }
 
 // unaccounted is the kernel's memory that no cgroup is charged for: the median of some samples, of a moment in which they differ
@@ -162,6 +178,15 @@ func unaccounted(t *testing.T) int64 {
 		if spread := samples[len(samples)-1] - samples[0]; spread <= uncharged/4 || try == quietTries {
 			return samples[len(samples)/2]
 		}
+	}
+}
+
+// shrink has the kernel give back the names and inodes that it keeps without need. A program of the host that reads /proc/PID/fd, as a
+// monitor does, makes one for each descriptor that it sees in a sandbox.
+func shrink(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("2"), 0); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -290,7 +315,7 @@ func fillAll(t *testing.T, sandboxes int, chosen func(hoard) bool) {
 				t.Errorf("%d sandboxes took %d MiB of the host that their cgroups are not charged for, want at most %d", len(list), lost>>20, most>>20)
 			}
 			for _, id := range list {
-				a.works(t, "the sandbox", id)
+				a.worksWithin(t, "the sandbox", id, 15*time.Second) // its memory can be full of objects that outlive their processes
 				if err := a.DestroySandbox(t.Context(), id); err != nil {
 					t.Error(err)
 				}
