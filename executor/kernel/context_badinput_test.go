@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // badCell is code that no interpreter can make anything of, or that never ends.
@@ -63,7 +64,7 @@ func TestBadCells(t *testing.T) {
 			spoken := func(s *yurt.ExecutionSpec) { s.Language, s.OutputLimit = language, 64<<10 }
 			n.run(set[language], spoken)
 			for _, c := range cells {
-				r := n.run(c.code, spoken, timeout(2*time.Second))
+				r := n.run(c.code, spoken, testutil.Timeout(2*time.Second))
 				got := ""
 				if r.Error != nil {
 					got = r.Error.Type
@@ -78,7 +79,7 @@ func TestBadCells(t *testing.T) {
 				n.want("42\n", get[language], spoken)
 			}
 			for code, want := range map[string]yurt.Code{"x \xff\xfe": yurt.CodeInvalidArgument, strings.Repeat("\n", 10<<20): yurt.CodeLimitOutOfRange} {
-				if err := n.e.StartExecution(t.Context(), n.sandbox, cell(code, spoken)); yurt.CodeOf(err) != want {
+				if err := n.e.StartExecution(t.Context(), n.sandbox, testutil.Cell(code, spoken)); yurt.CodeOf(err) != want {
 					t.Errorf("%.10q is refused with %v, want %s", code, err, want)
 				}
 			}
@@ -92,8 +93,8 @@ func TestBadCells(t *testing.T) {
 func TestNameBelongsToOneLanguage(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "bash"} })
-	n.want("1\n", "print(1)", in("a"))
-	spec := cell("echo 2", in("a"), bash)
+	n.want("1\n", "print(1)", testutil.InContext("a"))
+	spec := testutil.Cell("echo 2", testutil.InContext("a"), bash)
 	err := n.e.StartExecution(t.Context(), n.sandbox, spec)
 	var coded *yurt.Error
 	if !errors.As(err, &coded) || coded.Code != yurt.CodeInvalidArgument || coded.Field != "context" || !strings.Contains(coded.Message, `"a" belongs to python`) {
@@ -104,5 +105,5 @@ func TestNameBelongsToOneLanguage(t *testing.T) {
 	if err := n.e.RemoveContext(t.Context(), n.sandbox, "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	n.want("2\n", "echo 2", in("a"), bash)
+	n.want("2\n", "echo 2", testutil.InContext("a"), bash)
 }

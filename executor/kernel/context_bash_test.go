@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func bash(s *yurt.ExecutionSpec) { s.Language = "bash" }
@@ -23,7 +24,7 @@ func TestBashCells(t *testing.T) {
 	n.want("end\n", "cat; echo end", bash)
 	n.want("\"1\"=\\x 4\n", "echo \"$V\" 4", bash, func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": `"1"=\x`} })
 	n.want("none\n", "echo ${V-none}", bash)
-	n.want("none\n", "echo ${x-none}", bash, in("other"))
+	n.want("none\n", "echo ${x-none}", bash, testutil.InContext("other"))
 	n.want("", "exec >/dev/null 2>&1; echo gone", bash)
 	n.want("back\n", "echo back", bash)
 	n.run("x=43; unset PATH; /usr/bin/find /tmp -mindepth 1 -delete; false", bash)
@@ -67,12 +68,12 @@ func TestBashCellsFail(t *testing.T) {
 		}
 	}
 	r := n.run("echo a; nosuchcommand", bash)
-	wantErrorType(t, r, "BashError")
+	testutil.WantErrorType(t, r, "BashError")
 	if r.ExitCode != 127 || r.Stdout != "a\n" || r.StateLost || !strings.Contains(r.Error.Message, "line 1: nosuchcommand: command not found") {
 		t.Errorf("a command that is not there: exit code %d, stdout %q, error %+v, state lost %t", r.ExitCode, r.Stdout, r.Error, r.StateLost)
 	}
 	r = n.run("echo a\nif )", bash)
-	wantErrorType(t, r, yurt.ErrorTypeSyntax)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeSyntax)
 	if !strings.Contains(r.Error.Message, "line 2") || r.StateLost {
 		t.Errorf("syntax error %+v, state lost %t", r.Error, r.StateLost)
 	}
@@ -94,7 +95,7 @@ func TestBashCellsFail(t *testing.T) {
 		}
 	}
 	r = n.run("kill -KILL $BASHPID", bash)
-	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeKernelDied)
 }
 
 // TestBashIsInterrupted interrupts code wherever it is.
@@ -108,11 +109,11 @@ func TestBashIsInterrupted(t *testing.T) {
 		"sleep 1000; sleep 1000; echo no",
 		"f() { for i in 1 2; do sleep 1000; done; }; f; sleep 1000; echo no",
 	} {
-		spec := cell("touch /tmp/begun; "+code, bash)
+		spec := testutil.Cell("touch /tmp/begun; "+code, bash)
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
-		run(t, n.e, n.sandbox, "until test -e /tmp/begun; do sleep 0.01; done; rm /tmp/begun")
+		testutil.Run(t, n.e, n.sandbox, "until test -e /tmp/begun; do sleep 0.01; done; rm /tmp/begun")
 		if err := n.e.SignalExecution(t.Context(), n.sandbox, spec.ID, yurt.Signal(syscall.SIGINT)); err != nil {
 			t.Fatal(err)
 		}
@@ -120,13 +121,13 @@ func TestBashIsInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		testutil.WantErrorType(t, r, yurt.ErrorTypeInterrupted)
 		if r.ExitCode != 130 || r.StateLost || r.Stdout != "" {
 			t.Errorf("%s: exit code %d, state lost %t, stdout %q", code, r.ExitCode, r.StateLost, r.Stdout)
 		}
 		n.want("42\n", "echo $x", bash)
 	}
-	r := n.run("while :; do sleep 0.01; done", bash, timeout(time.Second))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := n.run("while :; do sleep 0.01; done", bash, testutil.Timeout(time.Second))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	n.want("42\n", "echo $x", bash)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestBrokenKernels has code break the internals of its kernel. Each such execution ends at once, and never by its
@@ -22,7 +23,7 @@ func TestBrokenKernels(t *testing.T) {
 	} {
 		t.Run(language, func(t *testing.T) {
 			n := newNotebook(t, runs(language))
-			change := []func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.Language = language }, timeout(20 * time.Second)}
+			change := []func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.Language = language }, testutil.Timeout(20 * time.Second)}
 			for _, b := range kernel.breakers {
 				n.run(kernel.state, change...)
 				r := n.run(b.code, change...)

@@ -12,16 +12,16 @@ import (
 func TestExecutionCount(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
 	for language, codes := range map[string][]string{
 		"python":     {"x = 1", "1/0", "1 +", "x"},
 		"javascript": {"let x = 1", "throw new Error('no')", "1 +", "x"},
 		"bash":       {"x=1", "false", "if", "echo $x"},
 	} {
 		run := func(code string) *yurt.Result {
-			spec := cell(code)
+			spec := testutil.Cell(code)
 			spec.Language = language
-			return execute(t, e, s.ID, spec)
+			return testutil.Execute(t, e, s.ID, spec)
 		}
 		for i, code := range codes {
 			if r := run(code); r.ExecutionCount != i+1 {
@@ -39,7 +39,7 @@ func TestExecutionCount(t *testing.T) {
 			t.Errorf("%s: execution_count of %q is %d, want 2 (%+v)", language, last, r.ExecutionCount, r.Error)
 		}
 	}
-	if r := execute(t, e, s.ID, python("1")); r.ExecutionCount != 0 {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("1")); r.ExecutionCount != 0 {
 		t.Errorf("without a context execution_count is %d, want none", r.ExecutionCount)
 	}
 }

@@ -29,7 +29,7 @@ func TestKernelEnds(t *testing.T) {
 		if r.ExitCode != end.exitCode || r.Stdout != "bye\n" || !r.StateLost || r.Error == nil {
 			t.Errorf("%s: exit code %d, stdout %q, state lost %t, error %+v", end.code, r.ExitCode, r.Stdout, r.StateLost, r.Error)
 		}
-		wantErrorType(t, r, end.errorType)
+		testutil.WantErrorType(t, r, end.errorType)
 		if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted {
 			t.Errorf("after %s: the next execution is not told of the fresh interpreter", end.code)
 		}
@@ -59,7 +59,7 @@ func TestExitEndsTheCell(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, state lost %t, error %+v; want exit code %d and the state", code, r.ExitCode, r.Stdout, r.Stderr, r.StateLost, r.Error, want.exitCode)
 		}
 		if r.Error != nil {
-			wantErrorType(t, r, "SystemExit")
+			testutil.WantErrorType(t, r, "SystemExit")
 		}
 	}
 	n.want("1\n", "print(x)")
@@ -69,27 +69,27 @@ func TestCellTimesOut(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
 	n.run("x = 1")
-	r := n.run("import time\nprint('begun')\nwhile True: time.sleep(0.01)", timeout(300*time.Millisecond))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := n.run("import time\nprint('begun')\nwhile True: time.sleep(0.01)", testutil.Timeout(300*time.Millisecond))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.StateLost || r.Stdout != "begun\n" {
 		t.Errorf("exit code %d, state lost %t, stdout %q", r.ExitCode, r.StateLost, r.Stdout)
 	}
 	n.want("1\n", "print(x)")
 	left := "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nwhile True: time.sleep(0.01)"
-	if r := n.run(left, timeout(300*time.Millisecond)); !r.StateLost {
+	if r := n.run(left, testutil.Timeout(300*time.Millisecond)); !r.StateLost {
 		t.Error("an interpreter was kept whose execution left processes behind when its time was up")
 	}
 	n.run("x = 1\nimport time")
 	stubborn := "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nwhile True:\n  try:\n    time.sleep(1000)\n  except KeyboardInterrupt: pass"
-	r = n.run(stubborn, timeout(300*time.Millisecond))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r = n.run(stubborn, testutil.Timeout(300*time.Millisecond))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if !r.StateLost {
 		t.Error("an interpreter that does not yield was kept")
 	}
 	if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted {
 		t.Error("the next execution is not told of the fresh interpreter")
 	}
-	if r := run(t, n.e, n.sandbox, "pgrep -c sleep"); r.Stdout != "0\n" {
+	if r := testutil.Run(t, n.e, n.sandbox, "pgrep -c sleep"); r.Stdout != "0\n" {
 		t.Errorf("%q processes are left of what timed out", r.Stdout)
 	}
 }
@@ -102,8 +102,8 @@ func TestTimeoutSparesWhatWasThere(t *testing.T) {
 	n.run("import os, subprocess, threading, time\nx = 1")
 	timesOut := func() {
 		t.Helper()
-		r := n.run("while True: time.sleep(0.01)", timeout(300*time.Millisecond))
-		wantErrorType(t, r, yurt.ErrorTypeTimeout)
+		r := n.run("while True: time.sleep(0.01)", testutil.Timeout(300*time.Millisecond))
+		testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 		if r.StateLost {
 			t.Fatal("the interpreter was ended")
 		}
@@ -117,7 +117,7 @@ def late():
     subprocess.Popen(['sleep', '1000'], start_new_session=True)
     open('/tmp/there', 'w').close()
 threading.Thread(target=late, daemon=True).start()`)
-	run(t, n.e, n.sandbox, "touch /tmp/go; while [ ! -e /tmp/there ]; do sleep 0.01; done")
+	testutil.Run(t, n.e, n.sandbox, "touch /tmp/go; while [ ! -e /tmp/there ]; do sleep 0.01; done")
 	timesOut()
 	n.want("1\n", "print(x)")
 }
@@ -128,18 +128,18 @@ func TestCellsQueue(t *testing.T) {
 	n.run("import time, os\nseen = []")
 	var ids []string
 	for _, code := range []string{"while not os.path.exists('/tmp/go'): time.sleep(0.01)\nseen.append(1)", "seen.append(2)", "seen.append(3)"} {
-		spec := cell(code)
+		spec := testutil.Cell(code)
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, spec.ID)
 	}
-	n.want("parallel\n", "print('parallel')", in("other")) // while the first context is busy
+	n.want("parallel\n", "print('parallel')", testutil.InContext("other")) // while the first context is busy
 	contexts, err := n.e.Contexts(t.Context(), n.sandbox)
 	if err != nil || len(contexts) != 2 || contexts[0].State != yurt.ContextBusy || contexts[0].Queued != 2 || contexts[1].State != yurt.ContextIdle {
 		t.Errorf("contexts are %+v, %v", contexts, err)
 	}
-	run(t, n.e, n.sandbox, "touch /tmp/go")
+	testutil.Run(t, n.e, n.sandbox, "touch /tmp/go")
 	for _, id := range ids {
 		if r, err := n.e.WaitExecution(t.Context(), n.sandbox, id); err != nil || r.Error != nil {
 			t.Errorf("%+v, %v", r, err)
@@ -151,14 +151,14 @@ func TestCellsQueue(t *testing.T) {
 func TestContextsAreBoundedAndRemoved(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
-	n.run("x = 1", in("a"))
+	n.run("x = 1", testutil.InContext("a"))
 	if err := n.e.RestartContext(t.Context(), n.sandbox, "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	if r := n.want("False\n", "print('x' in globals())", in("a")); !r.KernelRestarted {
+	if r := n.want("False\n", "print('x' in globals())", testutil.InContext("a")); !r.KernelRestarted {
 		t.Error("the first execution after a restart is not told")
 	}
-	blocked := cell("import time; time.sleep(1000)", in("a"))
+	blocked := testutil.Cell("import time; time.sleep(1000)", testutil.InContext("a"))
 	if err := n.e.StartExecution(t.Context(), n.sandbox, blocked); err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +169,14 @@ func TestContextsAreBoundedAndRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeKernelDied)
 	if err := n.e.RemoveContext(t.Context(), n.sandbox, "a", ""); yurt.CodeOf(err) != yurt.CodeContextNotFound {
 		t.Errorf("removing it again: %v", err)
 	}
 	for i := range yurt.MaxContexts {
-		n.run("pass", in(string(rune('a'+i))))
+		n.run("pass", testutil.InContext(string(rune('a'+i))))
 	}
-	if err := n.e.StartExecution(t.Context(), n.sandbox, cell("pass", in("one-more"))); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+	if err := n.e.StartExecution(t.Context(), n.sandbox, testutil.Cell("pass", testutil.InContext("one-more"))); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 		t.Errorf("one context too many: %v", err)
 	}
 }
@@ -186,11 +186,11 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	sandbox := create(t, first).ID
+	sandbox := testutil.Create(t, first).ID
 	n := &notebook{t, first, sandbox}
 	n.run("import time, os\nx = 1")
-	running := cell("print('one')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nx += 1\nprint('two')\nx")
-	waiting := cell("print('three', x)")
+	running := testutil.Cell("print('one')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nx += 1\nprint('two')\nx")
+	waiting := testutil.Cell("print('three', x)")
 	for _, spec := range []yurt.ExecutionSpec{running, waiting} {
 		if err := first.StartExecution(t.Context(), sandbox, spec); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := testutil.Start(t, config)
-	run(t, second, sandbox, "touch /tmp/go")
+	testutil.Run(t, second, sandbox, "touch /tmp/go")
 	for id, want := range map[string]string{running.ID: "one\ntwo\n", waiting.ID: "three 2\n"} {
 		r, err := second.WaitExecution(t.Context(), sandbox, id)
 		if err != nil || r.Error != nil || r.Stdout != want || r.KernelRestarted {
@@ -220,13 +220,13 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	sandbox := create(t, first).ID
+	sandbox := testutil.Create(t, first).ID
 	(&notebook{t, first, sandbox}).run("import os, threading, time\nx = os.getpid()")
-	spec := cell("print('begun', flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nos.kill(x, 9)")
+	spec := testutil.Cell("print('begun', flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nos.kill(x, 9)")
 	if err := first.StartExecution(t.Context(), sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
-	trigger := command("sleep 0.5; touch /tmp/go")
+	trigger := testutil.Command("sleep 0.5; touch /tmp/go")
 	if err := first.StartExecution(t.Context(), sandbox, trigger); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeKernelDied)
 	if r.ExitCode != yurt.ExecutionExitSignal+int(syscall.SIGKILL) || r.Stdout != "begun\n" {
 		t.Errorf("exit code %d, stdout %q", r.ExitCode, r.Stdout)
 	}
@@ -264,12 +264,12 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 		}
 	}
 	first := next()
-	sandbox := create(t, first).ID
+	sandbox := testutil.Create(t, first).ID
 	n := &notebook{t, first, sandbox}
 	n.run("x = 1")
-	n.run("y = 1", in("kept"))
+	n.run("y = 1", testutil.InContext("kept"))
 	n.run("import os\nprint(os.getpid(), file=open('/workspace/pid', 'w'))")
-	run(t, first, sandbox, "kill -9 $(cat /workspace/pid)")
+	testutil.Run(t, first, sandbox, "kill -9 $(cat /workspace/pid)")
 	testutil.Eventually(t, "the context stops", func() bool {
 		contexts, err := first.Contexts(t.Context(), sandbox)
 		return err == nil && len(contexts) == 2 && contexts[0].State == yurt.ContextStopped
@@ -280,7 +280,7 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	if contexts, err := second.Contexts(t.Context(), sandbox); err != nil || len(contexts) != 2 {
 		t.Errorf("contexts are %+v, %v", contexts, err)
 	}
-	begun := cell("print('x' in globals())\nimport os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)")
+	begun := testutil.Cell("print('x' in globals())\nimport os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)")
 	if err := second.StartExecution(t.Context(), sandbox, begun); err != nil {
 		t.Fatal(err)
 	}
@@ -291,13 +291,13 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	leave(second)
 
 	third := testutil.Start(t, config)
-	run(t, third, sandbox, "touch /workspace/go")
+	testutil.Run(t, third, sandbox, "touch /workspace/go")
 	r, err := third.WaitExecution(t.Context(), sandbox, begun.ID)
 	if err != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
 		t.Errorf("the next execution: %+v, %v", r, err)
 	}
 	n.e = third
-	if r := n.want("1\n", "print(y)", in("kept")); r.KernelRestarted {
+	if r := n.want("1\n", "print(y)", testutil.InContext("kept")); r.KernelRestarted {
 		t.Error("one in a context whose interpreter lives is told of another")
 	}
 	if r := n.want("False\n", "print('x' in globals())"); r.KernelRestarted {
@@ -309,14 +309,14 @@ func TestInterruptKeepsState(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
 	n.run("import time, os\nx = 1")
-	loop := cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: pass")
-	waiting := cell("x = 3")
+	loop := testutil.Cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: pass")
+	waiting := testutil.Cell("x = 3")
 	for _, spec := range []yurt.ExecutionSpec{loop, waiting} {
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.want("", "import time, os\nwhile not os.path.exists('/tmp/begun'): time.sleep(0.01)", in("other"))
+	n.want("", "import time, os\nwhile not os.path.exists('/tmp/begun'): time.sleep(0.01)", testutil.InContext("other"))
 	for _, id := range []string{waiting.ID, loop.ID} {
 		if err := n.e.SignalExecution(t.Context(), n.sandbox, id, yurt.Signal(syscall.SIGINT)); err != nil {
 			t.Fatal(err)
@@ -325,14 +325,14 @@ func TestInterruptKeepsState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		testutil.WantErrorType(t, r, yurt.ErrorTypeInterrupted)
 		if r.StateLost || r.ExitCode != 130 {
 			t.Errorf("exit code %d, state lost %t", r.ExitCode, r.StateLost)
 		}
 	}
 	// It is unknowable whether a foreign signal just before an execution is meant for that execution. The interpreter
 	// survives it.
-	run(t, n.e, n.sandbox, "pkill -INT python3; true")
+	testutil.Run(t, n.e, n.sandbox, "pkill -INT python3; true")
 	n.run("pass")
 	n.want("2\n", "print(x)")
 	if err := n.e.SignalExecution(t.Context(), n.sandbox, loop.ID, yurt.Signal(syscall.SIGINT)); yurt.CodeOf(err) != yurt.CodeExecutionEnded {
@@ -340,7 +340,7 @@ func TestInterruptKeepsState(t *testing.T) {
 	}
 	// One that is interrupted before its kernel has read it ends all the same.
 	for range 20 {
-		spec := cell("while True: pass", timeout(time.Minute))
+		spec := testutil.Cell("while True: pass", testutil.Timeout(time.Minute))
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
@@ -351,10 +351,10 @@ func TestInterruptKeepsState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		testutil.WantErrorType(t, r, yurt.ErrorTypeInterrupted)
 	}
 	n.want("2\n", "print(x)")
-	spec := cell("while True: time.sleep(1000)")
+	spec := testutil.Cell("while True: time.sleep(1000)")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -365,17 +365,17 @@ func TestInterruptKeepsState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeKernelDied)
 }
 
 func TestCellOutOfMemory(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
 	n := &notebook{t, e, s.ID}
 	n.run("x = 1")
 	r := n.run("y = []\nwhile True: y.append(bytearray(1 << 20))")
-	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
 	if !r.StateLost {
 		t.Error("the state is not said to be lost")
 	}
@@ -389,17 +389,17 @@ func TestNothingIsToldTwice(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	e := testutil.Open(t, config)
-	sandbox := create(t, e).ID
+	sandbox := testutil.Create(t, e).ID
 	for range 5 {
-		said := cell("print('said')\n1")
-		if r := execute(t, e, sandbox, said); r.Stdout != "said\n" || len(r.Displays) != 1 {
+		said := testutil.Cell("print('said')\n1")
+		if r := testutil.Execute(t, e, sandbox, said); r.Stdout != "said\n" || len(r.Displays) != 1 {
 			t.Errorf("%q, %d displays", r.Stdout, len(r.Displays))
 		}
 		if err := errors.Join(e.ForgetExecution(t.Context(), sandbox, said.ID), e.Close()); err != nil {
 			t.Fatal(err)
 		}
 		e = testutil.Open(t, config)
-		run(t, e, sandbox, "true") // meanwhile the executor receives yurt-init's remaining output
+		testutil.Run(t, e, sandbox, "true") // meanwhile the executor receives yurt-init's remaining output
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -414,15 +414,15 @@ func TestNothingIsToldTwice(t *testing.T) {
 func TestContextRemovedAsItStarts(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
-	spec := cell("1")
+	spec := testutil.Cell("1")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.e.RemoveContext(t.Context(), n.sandbox, yurt.DefaultContext, ""); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, n.e, n.sandbox, spec.ID)
-	n.want("2\n", "print(2)", in("other")) // by when the first would be there as well
+	testutil.Wait(t, n.e, n.sandbox, spec.ID)
+	n.want("2\n", "print(2)", testutil.InContext("other")) // by when the first would be there as well
 	testutil.Eventually(t, "the end of the first interpreter", func() bool {
 		processes, err := n.e.Processes(t.Context(), n.sandbox)
 		return err == nil && len(processes) == 1
@@ -436,13 +436,13 @@ func TestKernelEndsBeforeItReads(t *testing.T) {
 	n := newNotebook(t)
 	n.run("import os; x = 1")
 	pid := strings.TrimSpace(n.run("print(os.getpid())").Stdout)
-	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other")) // while it is idle
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", testutil.InContext("other")) // while it is idle
 	if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted || r.StateLost {
 		t.Errorf("after an idle interpreter was killed: restarted %t, state lost %t", r.KernelRestarted, r.StateLost)
 	}
 	n.run("import os; x = 1")
 	pid = strings.TrimSpace(n.run("print(os.getpid())").Stdout)
-	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other"))
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", testutil.InContext("other"))
 	if got := n.matches("zi"); !slices.Equal(got, []string{"zip"}) {
 		t.Errorf("a question after an idle interpreter was killed: %q, want zip", got)
 	}
@@ -450,14 +450,14 @@ func TestKernelEndsBeforeItReads(t *testing.T) {
 		t.Error("the execution after a question to a new interpreter was not told of it")
 	}
 	pid = strings.TrimSpace(n.run("print(os.getpid())").Stdout)
-	n.want("", "import os, signal; os.kill("+pid+", signal.SIGSTOP)", in("other"))
-	spec := cell("print('x' in globals())")
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGSTOP)", testutil.InContext("other"))
+	spec := testutil.Cell("print('x' in globals())")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond) // for the request to be in the pipe
-	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other"))
-	if r := wait(t, n.e, n.sandbox, spec.ID); r.Error != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", testutil.InContext("other"))
+	if r := testutil.Wait(t, n.e, n.sandbox, spec.ID); r.Error != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
 		t.Errorf("the execution that it had not read ended with %+v, output %q, restarted %t, state lost %t", r.Error, r.Stdout, r.KernelRestarted, r.StateLost)
 	}
 }
@@ -469,7 +469,7 @@ func TestTimeoutInC(t *testing.T) {
 	n := newNotebook(t)
 	n.run("import hashlib, time; x = 42; begun = time.time(); hashlib.pbkdf2_hmac('sha256', b'', b'', 300_000); rate = 300_000 / (time.time() - begun)")
 	r := n.run("while True: hashlib.pbkdf2_hmac('sha256', b'', b'', int(2.5 * rate))", func(s *yurt.ExecutionSpec) { s.Timeout = yurt.Duration(300 * time.Millisecond) })
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.StateLost || !strings.Contains(r.Error.Message, "was interrupted, and yielded within") {
 		t.Errorf("state lost %t, message %q", r.StateLost, r.Error.Message)
 	}

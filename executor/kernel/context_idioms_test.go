@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // idiom is a cell as language models write them, and its expected outcome.
@@ -117,5 +118,5 @@ func TestJavaScriptDisplays(t *testing.T) {
 			}
 		}
 	}
-	wantErrorType(t, n.run("display({ bad: 1 }, { raw: true })", javascript), "TypeError")
+	testutil.WantErrorType(t, n.run("display({ bad: 1 }, { raw: true })", javascript), "TypeError")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func runs(runtime string) func(*yurt.SandboxSpec) {
@@ -43,7 +44,7 @@ func TestJavaScriptCells(t *testing.T) {
 	n.wantValue(`"undefined"`, "typeof process.env.V")
 	n.wantValue(`"sub"`, "fs.mkdirSync('sub'); process.chdir('sub'); basename(process.cwd())")
 	n.wantValue(`"sub"`, "basename(__dirname)")
-	n.wantValue(`"undefined"`, "typeof x", in("other"))
+	n.wantValue(`"undefined"`, "typeof x", testutil.InContext("other"))
 	if r := n.want("1\n", "console.log(1); new Set([2])", javascript); r.MainDisplay == nil || string(r.Displays[*r.MainDisplay]["text/plain"]) != `"Set(1) { 2 }"` {
 		t.Errorf("a set is shown as %s", r.Displays)
 	}
@@ -64,7 +65,7 @@ func TestJavaScriptCellErrors(t *testing.T) {
 		{"await 1\nimport nothing from './none.mjs'", "Error", ""},
 	} {
 		r := n.run(failure.code, javascript)
-		wantErrorType(t, r, failure.errorType)
+		testutil.WantErrorType(t, r, failure.errorType)
 		if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || r.StateLost || !strings.Contains(trace, failure.place) || strings.Contains(trace+r.Error.Message+r.Stderr, "kernel.mjs") {
 			t.Errorf("%s: exit code %d, %s, stack trace:\n%s\nstderr:\n%s", failure.code, r.ExitCode, r.Error.Message, trace, r.Stderr)
 		}
@@ -87,11 +88,11 @@ func TestJavaScriptIsInterrupted(t *testing.T) {
 		"setTimeout(() => { begun(); while (true); }); await new Promise(() => {})",
 		"process.on('SIGINT', () => {}); begun(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
 	} {
-		spec := cell(code, javascript)
+		spec := testutil.Cell(code, javascript)
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
-		run(t, n.e, n.sandbox, "until test -e /tmp/begun; do sleep 0.01; done; rm /tmp/begun")
+		testutil.Run(t, n.e, n.sandbox, "until test -e /tmp/begun; do sleep 0.01; done; rm /tmp/begun")
 		if err := n.e.SignalExecution(t.Context(), n.sandbox, spec.ID, yurt.Signal(syscall.SIGINT)); err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +100,13 @@ func TestJavaScriptIsInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		testutil.WantErrorType(t, r, yurt.ErrorTypeInterrupted)
 		if r.ExitCode != 130 || r.StateLost {
 			t.Errorf("%s: exit code %d, state lost %t", code, r.ExitCode, r.StateLost)
 		}
 		n.wantValue("1", "x")
 	}
-	r := n.run("await 1; while (true);", javascript, timeout(time.Second))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := n.run("await 1; while (true);", javascript, testutil.Timeout(time.Second))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	n.wantValue("1", "x")
 }

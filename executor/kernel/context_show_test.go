@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // shown returns a display's data of a MIME type, as text.
@@ -67,7 +68,7 @@ Everything()`)
 		t.Errorf("%d of 300 displays are kept, cut: %t", len(r.Displays), r.Truncated.Results)
 	}
 	r = n.run("raise ValueError('after ' + repr(display('before')))")
-	if wantErrorType(t, r, "ValueError"); len(r.Displays) != 1 {
+	if testutil.WantErrorType(t, r, "ValueError"); len(r.Displays) != 1 {
 		t.Errorf("what was shown before an error: %s", r.Displays)
 	}
 }
@@ -81,7 +82,7 @@ func jsonEqual(a, b any) bool {
 func TestWatchedDisplays(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
-	spec := cell("print('out', flush=True)\ndisplay('shown')\n6 * 7")
+	spec := testutil.Cell("print('out', flush=True)\ndisplay('shown')\n6 * 7")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestWatchedDisplays(t *testing.T) {
 func TestClearedDisplays(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
-	spec := cell("from IPython.display import clear_output\ndisplay('one')\nclear_output()\ndisplay('two')\nclear_output(wait=True)\nprint('stays')\ndisplay('three')\nclear_output(wait=True)")
+	spec := testutil.Cell("from IPython.display import clear_output\ndisplay('one')\nclear_output()\ndisplay('two')\nclear_output(wait=True)\nprint('stays')\ndisplay('three')\nclear_output(wait=True)")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +175,14 @@ func TestOddCells(t *testing.T) {
 			t.Errorf("%s: error %+v, %v", types, r.Error, r.Displays)
 		}
 	}
-	wantErrorType(t, n.run("display(1, display_id='a\\n')"), "ValueError")
+	testutil.WantErrorType(t, n.run("display(1, display_id='a\\n')"), "ValueError")
 	if r := n.run("await one()"); string(r.Result) != "1" {
 		t.Errorf("the value of an awaited expression is %s", r.Result)
 	}
 	n.run("from __future__ import annotations")
 	n.want("{'a': 'nothing'}\n", "def f(a: nothing): pass\nprint(f.__annotations__)")
-	wantErrorType(t, n.run("def f(): return f()\nf()"), "RecursionError")
-	wantErrorType(t, n.run("class E(Exception):\n  def __str__(self): raise ValueError\nraise E"), "E")
+	testutil.WantErrorType(t, n.run("def f(): return f()\nf()"), "RecursionError")
+	testutil.WantErrorType(t, n.run("class E(Exception):\n  def __str__(self): raise ValueError\nraise E"), "E")
 	n.want("", "import os\nif os.fork() == 0: pass\nelse: os.wait();")
 	n.want("True\n", "import __main__; print(__main__.one is one)")
 	n.want("['import inspect\\n', 'def g(): pass\\n']\n", "import inspect\ndef g(): pass\nprint(inspect.getsourcelines(inspect.currentframe())[0][:2])")

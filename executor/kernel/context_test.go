@@ -20,12 +20,12 @@ type notebook struct {
 func newNotebook(t *testing.T, change ...func(*yurt.SandboxSpec)) *notebook {
 	t.Helper()
 	e := testutil.Executor(t)
-	return &notebook{t, e, create(t, e, change...).ID}
+	return &notebook{t, e, testutil.Create(t, e, change...).ID}
 }
 
 func (n *notebook) run(code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
 	n.t.Helper()
-	return execute(n.t, n.e, n.sandbox, cell(code, change...))
+	return testutil.Execute(n.t, n.e, n.sandbox, testutil.Cell(code, change...))
 }
 
 // want runs a cell that has to print exactly this.
@@ -48,9 +48,9 @@ func TestStateLasts(t *testing.T) {
 	}
 	n.want("21\n", "print(_)")
 	n.want("", "x + 1;")
-	n.want("False\n", "print('x' in globals())", in("other"))
+	n.want("False\n", "print('x' in globals())", testutil.InContext("other"))
 	n.want("20\n", "print(x)")
-	if r := execute(t, n.e, n.sandbox, python("print('x' in globals())")); r.Stdout != "False\n" {
+	if r := testutil.Execute(t, n.e, n.sandbox, testutil.Python("print('x' in globals())")); r.Stdout != "False\n" {
 		t.Errorf("without a context: %q, want a fresh interpreter", r.Stdout)
 	}
 }
@@ -117,7 +117,7 @@ for name in ("token", "traceback", "linecache", "re"):
 import linecache, token
 def fail(): raise ValueError(token.mine + linecache.mine)
 fail()`)
-	wantErrorType(t, r, "ValueError")
+	testutil.WantErrorType(t, r, "ValueError")
 	trace := strings.Join(r.Error.Stacktrace, "\n")
 	if r.Error.Message != "2" || !strings.Contains(trace, "    fail()") || !strings.Contains(r.Stderr, "def fail(): raise ValueError") {
 		t.Errorf("message %q, stack trace:\n%s\nstderr:\n%s", r.Error.Message, trace, r.Stderr)
@@ -135,16 +135,16 @@ func TestCellErrors(t *testing.T) {
 	n := newNotebook(t)
 	n.run("def fail(): return 1 / 0")
 	r := n.run("x = 1\nfail()")
-	wantErrorType(t, r, "ZeroDivisionError")
+	testutil.WantErrorType(t, r, "ZeroDivisionError")
 	if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || strings.Contains(trace+r.Stderr, "kernel.py") ||
 		!strings.Contains(trace, `File "<cell 2>", line 2`) || !strings.Contains(trace, `File "<cell 1>", line 1`) {
 		t.Errorf("exit code %d, stack trace:\n%s\nstderr:\n%s", r.ExitCode, trace, r.Stderr)
 	}
 	n.want("1\n", "print(x)")
 	for _, code := range []string{"x == %5", "x = = 1", "a\x01b"} {
-		wantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
+		testutil.WantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
 	}
-	wantErrorType(t, n.run("input()"), "EOFError")
+	testutil.WantErrorType(t, n.run("input()"), "EOFError")
 	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })
 	n.want("1 None\n", "import os; print(os.environ['V'], os.environ.get('W'))", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
 	n.want("None\n", "print(os.environ.get('V'))")

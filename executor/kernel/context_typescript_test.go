@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func typescript(s *yurt.ExecutionSpec) { s.Language = "typescript" }
@@ -36,7 +37,7 @@ func TestTypeScriptCells(t *testing.T) {
 	n.wantTyped(`[]`, "Object.keys(globalThis).filter((name) => name.startsWith('_'))")
 	n.wantTyped(`"object"`, "const os = require('os'); typeof os")
 	n.wantTyped(`"1"`, "process.env.V", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
-	n.wantTyped(`"undefined"`, "typeof p", in("other"))
+	n.wantTyped(`"undefined"`, "typeof p", testutil.InContext("other"))
 	n.wantTyped(`"undefined"`, "typeof (globalThis as any).never")
 }
 
@@ -58,12 +59,12 @@ func TestTypeScriptFiles(t *testing.T) {
 	n.wantTyped(`[21,true]`, "const m = await import('./lib.ts'); [m.value, m.fail === fail]")
 	n.wantTyped(`22`, "fs = await import('fs'); fs.writeFileSync('one.ts', 'export const one = 2 // changed'); (await import('./lib')).value")
 	r := n.run("fail()", typescript)
-	wantErrorType(t, r, "RangeError")
+	testutil.WantErrorType(t, r, "RangeError")
 	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "lib.ts:5:33") || !strings.Contains(trace, "<cell 5>:1:1") {
 		t.Errorf("the stack trace must name the lines of the TypeScript:\n%s", trace)
 	}
 	n.run("require('fs').writeFileSync('bad.ts', 'export const a = 1\\nlet b: = 2')", typescript)
-	wantErrorType(t, n.run("import { a } from './bad'", typescript), yurt.ErrorTypeSyntax)
+	testutil.WantErrorType(t, n.run("import { a } from './bad'", typescript), yurt.ErrorTypeSyntax)
 }
 
 func TestTypeScriptCellErrors(t *testing.T) {
@@ -80,7 +81,7 @@ func TestTypeScriptCellErrors(t *testing.T) {
 		{"(async (): Promise<void> => { throw new TypeError('alone') })(); 1", "TypeError", "<cell 8>:1:37"},
 	} {
 		r := n.run(failure.code, typescript)
-		wantErrorType(t, r, failure.errorType)
+		testutil.WantErrorType(t, r, failure.errorType)
 		if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || r.StateLost || !strings.Contains(trace, failure.place) || strings.Contains(trace+r.Stderr, ".mjs") {
 			t.Errorf("%s: exit code %d, %s, stack trace:\n%s\nstderr:\n%s", failure.code, r.ExitCode, r.Error.Message, trace, r.Stderr)
 		}

@@ -16,8 +16,8 @@ import (
 func TestWaitIsTold(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	busy, waits, elsewhere := cell("import time\ntime.sleep(300)"), cell("1"), cell("2", in("other"))
+	s := testutil.Create(t, e)
+	busy, waits, elsewhere := testutil.Cell("import time\ntime.sleep(300)"), testutil.Cell("1"), testutil.Cell("2", testutil.InContext("other"))
 	for _, spec := range []yurt.ExecutionSpec{busy, waits, elsewhere} {
 		if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 			t.Fatal(err)
@@ -32,10 +32,10 @@ func TestWaitIsTold(t *testing.T) {
 	if err := e.SignalExecution(t.Context(), s.ID, busy.ID, yurt.SignalKill); err != nil {
 		t.Fatal(err)
 	}
-	if r := wait(t, e, s.ID, waits.ID); r.ExitCode != 0 {
+	if r := testutil.Wait(t, e, s.ID, waits.ID); r.ExitCode != 0 {
 		t.Errorf("what waited ended with %+v", r)
 	}
-	wait(t, e, s.ID, elsewhere.ID)
+	testutil.Wait(t, e, s.ID, elsewhere.ID)
 	for _, id := range []string{busy.ID, elsewhere.ID} {
 		err := e.WatchExecution(t.Context(), s.ID, id, 0, func(event yurt.Event) error {
 			if event.Type == yurt.EventProgress {

@@ -15,7 +15,7 @@ func TestInstallersOffline(t *testing.T) {
 	config := testutil.Config(t, testutil.Build(t))
 	config.Packages.Off = true
 	e := testutil.Start(t, config)
-	n := &notebook{t, e, create(t, e, runs("bash")).ID}
+	n := &notebook{t, e, testutil.Create(t, e, runs("bash")).ID}
 	const fake = "pip() { echo trying $PIP_RETRIES $NPM_CONFIG_FETCH_RETRIES $CARGO_NET_RETRY; return 1; }; "
 	for line, hinted := range map[string]bool{
 		fake + "pip install x":                                     true,
@@ -27,7 +27,7 @@ func TestInstallersOffline(t *testing.T) {
 		"cargo() { return 101; }; cargo add itoa":                  true,
 		"mvn() { return 1; }; mvn dependency:get -Dartifact=a:b:1": true,
 	} {
-		r := run(t, n.e, n.sandbox, line)
+		r := testutil.Run(t, n.e, n.sandbox, line)
 		if got := strings.Contains(r.Stderr, `"dependencies"`); got != hinted || r.Metrics.StderrBytes != int64(len(r.Stderr)) {
 			t.Errorf("%s: hinted %t, want %t (exit code %d, %d bytes of stderr, %q)", line, got, hinted, r.ExitCode, r.Metrics.StderrBytes, r.Stderr)
 		}
@@ -39,8 +39,8 @@ func TestInstallersOffline(t *testing.T) {
 		t.Errorf("in a context: %q", r.Stderr)
 	}
 	begun := time.Now()
-	spec := command("/usr/bin/python3 -m pip download humanize")
-	r := execute(t, n.e, n.sandbox, spec)
+	spec := testutil.Command("/usr/bin/python3 -m pip download humanize")
+	r := testutil.Execute(t, n.e, n.sandbox, spec)
 	if took := time.Since(begun); r.ExitCode == 0 || !strings.Contains(r.Stderr, "this session has no network") || took > 20*time.Second {
 		t.Errorf("pip ended with %d after %s: %q", r.ExitCode, took, r.Stderr)
 	}

@@ -15,7 +15,7 @@ func TestCompletionInNode(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
 	languages := []string{"javascript", "typescript"}
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = languages })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = languages })
 	for _, language := range languages {
 		ask := func(kind yurt.QuestionKind, code string) yurt.Answer {
 			t.Helper()
@@ -32,9 +32,9 @@ func TestCompletionInNode(t *testing.T) {
 			}
 		}
 		has("conso", "console")
-		spec := cell("const car = { wheels: 4, get trap() { process.exit(9) } }; function drive(speed) { return speed }")
+		spec := testutil.Cell("const car = { wheels: 4, get trap() { process.exit(9) } }; function drive(speed) { return speed }")
 		spec.Language = language
-		if r := execute(t, e, s.ID, spec); r.ExecutionCount != 1 || r.Error != nil {
+		if r := testutil.Execute(t, e, s.ID, spec); r.ExecutionCount != 1 || r.Error != nil {
 			t.Errorf("%s: execution_count %d after a question, error %+v; want 1", language, r.ExecutionCount, r.Error)
 		}
 		has("'é'; car.wh", "wheels")
@@ -43,9 +43,9 @@ func TestCompletionInNode(t *testing.T) {
 		if found := ask(yurt.QuestionInspect, "drive").Inspection; !found.Found || !strings.Contains(string(found.Data["text/plain"]), "return speed") {
 			t.Errorf("%s: inspecting a function: %+v", language, found)
 		}
-		spec = cell("car.wheels")
+		spec = testutil.Cell("car.wheels")
 		spec.Language = language
-		if r := execute(t, e, s.ID, spec); r.ExecutionCount != 2 || string(r.Result) != "4" || r.Stdout != "" {
+		if r := testutil.Execute(t, e, s.ID, spec); r.ExecutionCount != 2 || string(r.Result) != "4" || r.Stdout != "" {
 			t.Errorf("%s: execution_count %d, result %s, stdout %q; want 2, 4 and nothing", language, r.ExecutionCount, r.Result, r.Stdout)
 		}
 	}

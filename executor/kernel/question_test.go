@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func (n *notebook) ask(kind yurt.QuestionKind, code string, change ...func(*yurt.Question)) (yurt.Answer, error) {
@@ -85,7 +86,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	if got := n.matches("many."); len(got) != yurt.MaxMatches {
 		t.Errorf("%d matches, want %d", len(got), yurt.MaxMatches)
 	}
-	spec := cell("import time; time.sleep(2)")
+	spec := testutil.Cell("import time; time.sleep(2)")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
 		t.Fatal(err)
 	}

@@ -119,14 +119,14 @@ func TestOneSandboxOfAnID(t *testing.T) {
 
 func TestExecutionsBeyondTheLimitAreRefused(t *testing.T) {
 	e := limited(t, func(c *executor.Config) { c.MaxExecutions = 3 })
-	first, second := create(t, e), create(t, e)
-	running := []yurt.ExecutionSpec{command("sleep 1000"), command("sleep 1000"), command("sleep 1000")}
+	first, second := testutil.Create(t, e), testutil.Create(t, e)
+	running := []yurt.ExecutionSpec{testutil.Command("sleep 1000"), testutil.Command("sleep 1000"), testutil.Command("sleep 1000")}
 	for i, spec := range running {
 		if err := e.StartExecution(t.Context(), []string{first.ID, second.ID}[i%2], spec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := e.StartExecution(t.Context(), second.ID, command("true"))
+	err := e.StartExecution(t.Context(), second.ID, testutil.Command("true"))
 	var coded *yurt.Error
 	if !errors.As(err, &coded) || coded.Code != yurt.CodeOverloaded || coded.RetryAfter == 0 {
 		t.Fatalf("a fourth: %v", err)
@@ -139,12 +139,12 @@ func TestExecutionsBeyondTheLimitAreRefused(t *testing.T) {
 	}
 	// One that fails to start takes no place.
 	for range 5 {
-		wrong := command("true", func(s *yurt.ExecutionSpec) { s.Cwd = "/none" })
+		wrong := testutil.Command("true", func(s *yurt.ExecutionSpec) { s.Cwd = "/none" })
 		if err := e.StartExecution(t.Context(), second.ID, wrong); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("in a directory that is not there: %v", err)
 		}
 	}
-	if r := run(t, e, second.ID, "echo place", timeout(time.Minute)); r.Stdout != "place\n" {
+	if r := testutil.Run(t, e, second.ID, "echo place", testutil.Timeout(time.Minute)); r.Stdout != "place\n" {
 		t.Errorf("%+v", r)
 	}
 	if err := e.DestroySandbox(t.Context(), first.ID); err != nil {
@@ -152,7 +152,7 @@ func TestExecutionsBeyondTheLimitAreRefused(t *testing.T) {
 	}
 	started := 0
 	testutil.Eventually(t, "what ended with its sandbox takes no place", func() bool {
-		if e.StartExecution(t.Context(), second.ID, command("sleep 1000")) == nil {
+		if e.StartExecution(t.Context(), second.ID, testutil.Command("sleep 1000")) == nil {
 			started++
 		}
 		return started == 3

@@ -107,9 +107,9 @@ func TestSilentInitsKeepNobodyWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range node.Adoptions + 2 {
-		create(t, first)
+		testutil.Create(t, first)
 	}
-	healthy := create(t, first)
+	healthy := testutil.Create(t, first)
 	list, err := first.Sandboxes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestSilentInitsKeepNobodyWaiting(t *testing.T) {
 	leave()
 
 	e, _ := follow(t, config, time.Hour)
-	if r := run(t, e, healthy.ID, "echo works on"); r.Stdout != "works on\n" {
+	if r := testutil.Run(t, e, healthy.ID, "echo works on"); r.Stdout != "works on\n" {
 		t.Errorf("the healthy one says %+v", r)
 	}
 	if now, err := e.Sandboxes(t.Context()); err != nil || len(now) != len(list) {
@@ -194,7 +194,7 @@ func destroySilent(t *testing.T, e *executor.Executor, s yurt.Sandbox) {
 
 // echo runs something in a sandbox, from any goroutine.
 func echo(ctx context.Context, e *executor.Executor, sandbox string) error {
-	spec := command("echo on")
+	spec := testutil.Command("echo on")
 	if err := e.StartExecution(ctx, sandbox, spec); err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func TestSilentInitsAreGivenUp(t *testing.T) {
 	if _, err := first.AwaitSandbox(t.Context(), wanted("ses_1"), "once"); err != nil {
 		t.Fatal(err)
 	}
-	create(t, first)
-	create(t, first)
+	testutil.Create(t, first)
+	testutil.Create(t, first)
 	list, err := first.Sandboxes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +267,8 @@ func TestSilentInitsAreGivenUp(t *testing.T) {
 // TestSilentInitIsLeftToTheNext executor when one is closed before it has answered.
 func TestSilentInitIsLeftToTheNext(t *testing.T) {
 	config, first, leave := succession(t)
-	s := create(t, first)
-	spec := command("sleep 1; echo done")
+	s := testutil.Create(t, first)
+	spec := testutil.Command("sleep 1; echo done")
 	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -288,17 +288,17 @@ func TestSilentInitIsLeftToTheNext(t *testing.T) {
 	goOn()
 
 	e, _ = follow(t, config, time.Hour)
-	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
+	if r := testutil.Wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
 		t.Errorf("it ended as %+v, %+v", r, r.Error)
 	}
 }
 
 // TestInitThatFallsSilentIsLeftToTheNext: an executor draws no conclusion from answers for which it did not wait.
 func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
-	for _, spec := range []yurt.ExecutionSpec{command("exec sleep 300"), cell("import time\ntime.sleep(300)")} {
+	for _, spec := range []yurt.ExecutionSpec{testutil.Command("exec sleep 300"), testutil.Cell("import time\ntime.sleep(300)")} {
 		t.Run(string(spec.Kind), func(t *testing.T) {
 			config, first, leave := succession(t)
-			s := create(t, first)
+			s := testutil.Create(t, first)
 			if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +326,7 @@ func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
 			}
 
 			e, _ := follow(t, config, testutil.Moment(t, 3*time.Second))
-			if r := wait(t, e, s.ID, spec.ID); r.Error == nil || strings.Contains(r.Error.Message, "cancel") {
+			if r := testutil.Wait(t, e, s.ID, spec.ID); r.Error == nil || strings.Contains(r.Error.Message, "cancel") {
 				t.Errorf("it ended as %+v, %+v", r, r.Error)
 			}
 		})
@@ -359,7 +359,7 @@ func processesOf(t *testing.T, stateDir, sandbox string) string {
 // TestExecutionOfANewerVersionIsLeftAlone, with its sandbox: the node refuses to begin.
 func TestExecutionOfANewerVersionIsLeftAlone(t *testing.T) {
 	config, first, leave := succession(t)
-	dead, s := create(t, first), create(t, first)
+	dead, s := testutil.Create(t, first), testutil.Create(t, first)
 	leave()
 	testutil.Kill(t, dead.PID)
 	dir := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes")

@@ -16,7 +16,7 @@ import (
 func TestAttachedExecution(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	in := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(in, []byte("given"), 0o600); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestAttachedExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	spec := command("cat; echo kept >&2; head -c 50000000 /dev/zero; exit 5", func(s *yurt.ExecutionSpec) { s.OutputLimit = 10 })
+	spec := testutil.Command("cat; echo kept >&2; head -c 50000000 /dev/zero; exit 5", func(s *yurt.ExecutionSpec) { s.OutputLimit = 10 })
 	err = e.StartAttached(t.Context(), s.ID, spec, executor.Stdio{Stdin: stdin, Stdout: w})
 	w.Close()
 	if err != nil {
@@ -41,7 +41,7 @@ func TestAttachedExecution(t *testing.T) {
 	if err != nil || len(data) != 50000005 || !bytes.HasPrefix(data, []byte("given\x00")) {
 		t.Errorf("%d bytes came, %v", len(data), err)
 	}
-	r := wait(t, e, s.ID, spec.ID)
+	r := testutil.Wait(t, e, s.ID, spec.ID)
 	if r.ExitCode != 5 || r.Stdout != "" || r.Stderr != "kept\n" || r.Truncated.Stdout {
 		t.Errorf("got exit %d, %d bytes, stderr %q, %+v", r.ExitCode, len(r.Stdout), r.Stderr, r.Truncated)
 	}
@@ -52,7 +52,7 @@ func TestAttachedExecution(t *testing.T) {
 func TestDescriptorsThatAreNotHandedIn(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	open := func(name string, flags int) *os.File {
 		t.Helper()
 		file, err := os.OpenFile(name, flags, 0o600)
@@ -86,7 +86,7 @@ func TestDescriptorsThatAreNotHandedIn(t *testing.T) {
 		"a descriptor and a terminal":     {Stderr: writable},
 		"a descriptor beside given stdin": {Stdin: open(path, os.O_RDONLY)},
 	} {
-		spec := command("true")
+		spec := testutil.Command("true")
 		switch name {
 		case "a descriptor and a terminal":
 			terminal(&spec)
@@ -98,11 +98,11 @@ func TestDescriptorsThatAreNotHandedIn(t *testing.T) {
 		}
 	}
 	null := open(os.DevNull, os.O_WRONLY)
-	spec := command("echo x; echo y >&2")
+	spec := testutil.Command("echo x; echo y >&2")
 	if err := e.StartAttached(t.Context(), s.ID, spec, executor.Stdio{Stdout: null, Stderr: writable}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, e, s.ID, spec.ID)
+	testutil.Wait(t, e, s.ID, spec.ID)
 	if data, err := os.ReadFile(path); err != nil || string(data) != "y\n" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}

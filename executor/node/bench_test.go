@@ -10,8 +10,8 @@ import (
 func BenchmarkCreateRunDestroy(b *testing.B) {
 	e := testutil.Executor(b)
 	for b.Loop() {
-		s := create(b, e)
-		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
+		s := testutil.Create(b, e)
+		if r := testutil.Run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
 			b.Fatal(r)
 		}
 		if err := e.DestroySandbox(b.Context(), s.ID); err != nil {
@@ -22,9 +22,9 @@ func BenchmarkCreateRunDestroy(b *testing.B) {
 
 func BenchmarkExec(b *testing.B) {
 	e := testutil.Executor(b)
-	s := create(b, e)
+	s := testutil.Create(b, e)
 	for b.Loop() {
-		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
+		if r := testutil.Run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
 			b.Fatal(r)
 		}
 	}

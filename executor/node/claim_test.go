@@ -42,7 +42,7 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 	if !warm.Warm {
 		t.Errorf("it is not warm: %+v", warm)
 	}
-	if err := e.StartExecution(t.Context(), warm.ID, command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+	if err := e.StartExecution(t.Context(), warm.ID, testutil.Command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("something was started in the reserve: %v", err)
 	}
 	spec := claimable()
@@ -53,7 +53,7 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 	if s.ID != warm.ID || s.Warm || !maps.Equal(s.Labels, spec.Labels) || s.Phases["total"] <= 0 {
 		t.Errorf("it got %+v", s)
 	}
-	r := run(t, e, s.ID, `echo $OWNER; df -k --output=size /workspace /tmp | tail -n 2; df -k --output=size /dev/shm | tail -n 1
+	r := testutil.Run(t, e, s.ID, `echo $OWNER; df -k --output=size /workspace /tmp | tail -n 2; df -k --output=size /dev/shm | tail -n 1
 		sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo
 		head -c 300M /dev/zero > /workspace/x 2>/dev/null || echo full; df -k --output=used /workspace | tail -n 1`)
 	disk, memory := int64(spec.Resources.Disk)>>10, int64(spec.Resources.Memory)>>10
@@ -62,7 +62,7 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 		t.Errorf("inside it is %q, want %q; %s", got, want, r.Stderr)
 	}
 	sleepers := strings.Repeat("sleep 300 & ", yurt.MinPIDs)
-	if r := run(t, e, s.ID, sleepers+"echo all began"); strings.Contains(r.Stdout, "all began") {
+	if r := testutil.Run(t, e, s.ID, sleepers+"echo all began"); strings.Contains(r.Stdout, "all began") {
 		t.Error("the limit of processes does not hold")
 	}
 	if _, found, err := e.ClaimSandbox(t.Context(), spec); found || err != nil {
@@ -160,7 +160,7 @@ func TestReserveOutlivesItsExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := testutil.Start(t, config)
-	if r := run(t, next, claimed.ID, "echo $OWNER"); r.Stdout != "me\n" {
+	if r := testutil.Run(t, next, claimed.ID, "echo $OWNER"); r.Stdout != "me\n" {
 		t.Errorf("the claimed one says %+v", r)
 	}
 	s, found, err := next.ClaimSandbox(t.Context(), claimable())

@@ -26,8 +26,8 @@ func onUnified() bool {
 // yurt-init itself needs on cgroup v2 is among them.
 func TestSystemCallFilter(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
-	r := execute(t, e, s.ID, python(`
+	s := testutil.Create(t, e)
+	r := testutil.Execute(t, e, s.ID, testutil.Python(`
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 def errno(number):
@@ -44,32 +44,32 @@ print('newer than the list', errno(9999))`))
 	if onUnified() {
 		filters++ // and the command's own
 	}
-	status := run(t, e, s.ID, "grep ^Seccomp /proc/self/status").Stdout
+	status := testutil.Run(t, e, s.ID, "grep ^Seccomp /proc/self/status").Stdout
 	if want := fmt.Sprintf("Seccomp:\t2\nSeccomp_filters:\t%d\n", filters); status != want {
 		t.Errorf("its status says %q, want %q", status, want)
 	}
-	killed := execute(t, e, s.ID, python("import ctypes\nctypes.CDLL(None).syscall(0x40000000 + 39)"))
-	wantErrorType(t, killed, yurt.ErrorTypeSignaled) // a call by x32's numbers
+	killed := testutil.Execute(t, e, s.ID, testutil.Python("import ctypes\nctypes.CDLL(None).syscall(0x40000000 + 39)"))
+	testutil.WantErrorType(t, killed, yurt.ErrorTypeSignaled) // a call by x32's numbers
 }
 
 // TestLastProcessOfTheLimitIsUsable: starting a run takes no more processes than
 // the run has.
 func TestLastProcessOfTheLimitIsUsable(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = yurt.MinPIDs })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = yurt.MinPIDs })
 	sleepers := strings.Repeat("sleep 300 & ", yurt.MinPIDs-1)
-	if r := run(t, e, s.ID, sleepers+"echo begun"); r.Stdout != "begun\n" {
+	if r := testutil.Run(t, e, s.ID, sleepers+"echo begun"); r.Stdout != "begun\n" {
 		t.Fatalf("%+v", r)
 	}
-	if r := run(t, e, s.ID, "echo runs"); r.Stdout != "runs\n" {
+	if r := testutil.Run(t, e, s.ID, "echo runs"); r.Stdout != "runs\n" {
 		t.Errorf("with one process left: %+v, stderr %q", r.Error, r.Stderr)
 	}
-	last := command("exec sleep 300")
+	last := testutil.Command("exec sleep 300")
 	if err := e.StartExecution(t.Context(), s.ID, last); err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, e, s.ID, "echo runs")
-	wantErrorType(t, r, yurt.ErrorTypeSandboxFailed)
+	r := testutil.Run(t, e, s.ID, "echo runs")
+	testutil.WantErrorType(t, r, yurt.ErrorTypeSandboxFailed)
 	if !strings.Contains(r.Error.Message, "resource temporarily unavailable") {
 		t.Errorf("with none left it is said: %s", r.Error.Message)
 	}
@@ -78,8 +78,8 @@ func TestLastProcessOfTheLimitIsUsable(t *testing.T) {
 // TestShareOfCPU measures inside, so that it holds however slow the machine is.
 func TestShareOfCPU(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.25 })
-	r := execute(t, e, s.ID, python(`
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.25 })
+	r := testutil.Execute(t, e, s.ID, testutil.Python(`
 import time
 wall, cpu = time.monotonic(), time.process_time()
 while time.monotonic() - wall < 2: pass
@@ -92,7 +92,7 @@ print((time.process_time() - cpu) / (time.monotonic() - wall))`))
 
 func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	e := testutil.Executor(t)
-	create(t, e)
+	testutil.Create(t, e)
 	found := make(map[string]bool)
 	want := "on cgroup v1"
 	if onUnified() {
@@ -126,7 +126,7 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 // process's own user. This holds without the other barriers.
 func TestInitIsNotDumpable(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	var owner unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/status", s.PID), &owner); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestInitIsNotDumpable(t *testing.T) {
 // capability back.
 func TestInitGivesUpMounting(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	statuses, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", s.PID))
 	if err != nil || len(statuses) < 2 {
 		t.Fatalf("its threads are %q, %v", statuses, err)

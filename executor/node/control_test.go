@@ -22,7 +22,7 @@ func terminal(s *yurt.ExecutionSpec) { s.Terminal = &yurt.TerminalSize{Rows: 24,
 // begin starts a shell line and returns its id.
 func begin(t testing.TB, e *executor.Executor, sandbox, line string, change ...func(*yurt.ExecutionSpec)) string {
 	t.Helper()
-	spec := command(line, change...)
+	spec := testutil.Command(line, change...)
 	if err := e.StartExecution(t.Context(), sandbox, spec); err != nil {
 		t.Fatalf("starting %q: %v", line, err)
 	}
@@ -60,7 +60,7 @@ func TestWriteThatEndsAnExecution(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	e := testutil.Start(t, testutil.Config(t, testutil.Build(t)))
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	var writers sync.WaitGroup
 	for range 40 {
 		id := begin(t, e, s.ID, "read line", stdinOpen)
@@ -76,19 +76,19 @@ func TestWriteThatEndsAnExecution(t *testing.T) {
 func TestStdinWhileItRuns(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	id := begin(t, e, s.ID, "cat", stdinOpen, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("first\n") })
 	write(t, e, s.ID, id, "second\n", false)
 	awaitOutput(t, e, s.ID, id, "first\nsecond\n")
 	write(t, e, s.ID, id, "third", true)
-	if r := wait(t, e, s.ID, id); r.Stdout != "first\nsecond\nthird" || r.ExitCode != 0 {
+	if r := testutil.Wait(t, e, s.ID, id); r.Stdout != "first\nsecond\nthird" || r.ExitCode != 0 {
 		t.Errorf("got %q, exit %d, %+v", r.Stdout, r.ExitCode, r.Error)
 	}
 	t.Run("more than anything holds, to a slow reader", func(t *testing.T) {
 		id := begin(t, e, s.ID, "sleep 0.2; wc -c", stdinOpen)
 		write(t, e, s.ID, id, strings.Repeat("x", 3<<20), false)
 		write(t, e, s.ID, id, "", true)
-		if r := wait(t, e, s.ID, id); strings.TrimSpace(r.Stdout) != "3145728" {
+		if r := testutil.Wait(t, e, s.ID, id); strings.TrimSpace(r.Stdout) != "3145728" {
 			t.Errorf("it read %s", r.Stdout)
 		}
 	})
@@ -101,7 +101,7 @@ func TestStdinWhileItRuns(t *testing.T) {
 		written := make(chan error)
 		go func() { written <- e.WriteStdin(ctx, s.ID, stuck, make([]byte, 1<<20), false) }()
 		write(t, e, s.ID, id, "another is not held up\n", false)
-		if r := wait(t, e, s.ID, id); r.Stdout != "another is not held up\n" {
+		if r := testutil.Wait(t, e, s.ID, id); r.Stdout != "another is not held up\n" {
 			t.Errorf("got %q", r.Stdout)
 		}
 		cancel()
@@ -111,14 +111,14 @@ func TestStdinWhileItRuns(t *testing.T) {
 		if err := e.SignalExecution(t.Context(), s.ID, stuck, yurt.SignalKill); err != nil {
 			t.Fatal(err)
 		}
-		wait(t, e, s.ID, stuck)
+		testutil.Wait(t, e, s.ID, stuck)
 	})
 }
 
 func TestStdinThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	closed := begin(t, e, s.ID, "exec sleep 100")
 	deaf := begin(t, e, s.ID, "exec <&-; echo deaf; exec sleep 100", stdinOpen)
 	awaitOutput(t, e, s.ID, deaf, "deaf")
@@ -126,7 +126,7 @@ func TestStdinThatIsNotThere(t *testing.T) {
 	write(t, e, s.ID, finished, "x", true)
 	awaitOutput(t, e, s.ID, finished, "done")
 	ended := begin(t, e, s.ID, "true", stdinOpen)
-	wait(t, e, s.ID, ended)
+	testutil.Wait(t, e, s.ID, ended)
 	for id, want := range map[string]yurt.Code{
 		closed: yurt.CodeStdinClosed, deaf: yurt.CodeStdinClosed, finished: yurt.CodeStdinClosed,
 		ended: yurt.CodeExecutionEnded, yurt.NewExecutionID(): yurt.CodeExecutionNotFound,
@@ -143,14 +143,14 @@ func TestStdinThatIsNotThere(t *testing.T) {
 func TestSignalAnExecution(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	t.Run("it can be caught", func(t *testing.T) {
 		id := begin(t, e, s.ID, "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done")
 		awaitOutput(t, e, s.ID, id, "ready")
 		if err := e.SignalExecution(t.Context(), s.ID, id, 2); err != nil {
 			t.Fatal(err)
 		}
-		if r := wait(t, e, s.ID, id); r.ExitCode != 3 || r.Stdout != "ready\ncaught\n" || r.Error != nil {
+		if r := testutil.Wait(t, e, s.ID, id); r.ExitCode != 3 || r.Stdout != "ready\ncaught\n" || r.Error != nil {
 			t.Errorf("got %+v", r)
 		}
 		if err := e.SignalExecution(t.Context(), s.ID, id, 2); yurt.CodeOf(err) != yurt.CodeExecutionEnded {
@@ -166,16 +166,16 @@ func TestSignalAnExecution(t *testing.T) {
 		if err := e.SignalExecution(t.Context(), s.ID, id, yurt.SignalKill); err != nil {
 			t.Fatal(err)
 		}
-		if r := wait(t, e, s.ID, id); r.ExitCode != 137 {
+		if r := testutil.Wait(t, e, s.ID, id); r.ExitCode != 137 {
 			t.Errorf("got %+v", r)
 		}
-		if r := run(t, e, s.ID, "cat /proc/[0-9]*/comm"); strings.Contains(r.Stdout, "sleep") {
+		if r := testutil.Run(t, e, s.ID, "cat /proc/[0-9]*/comm"); strings.Contains(r.Stdout, "sleep") {
 			t.Errorf("left over: %q", r.Stdout)
 		}
 	})
 	for _, perExecution := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the first process alone, with namespaces of its own: %t", perExecution), func(t *testing.T) {
-			signalAlone(t, e, create(t, e, func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = perExecution }))
+			signalAlone(t, e, testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = perExecution }))
 		})
 	}
 	for _, signal := range []yurt.Signal{0, -1, 65} {
@@ -203,7 +203,7 @@ while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; ech
 	if err := e.SignalExecution(t.Context(), s.ID, id, 1); err != nil {
 		t.Fatal(err)
 	}
-	if r := wait(t, e, s.ID, id); !strings.HasPrefix(r.Stdout, "ready\nreloaded\nreloaded\n") || !strings.HasSuffix(r.Stdout, "the child ended\n") {
+	if r := testutil.Wait(t, e, s.ID, id); !strings.HasPrefix(r.Stdout, "ready\nreloaded\nreloaded\n") || !strings.HasSuffix(r.Stdout, "the child ended\n") {
 		t.Errorf("it printed %q", r.Stdout)
 	}
 	stubborn := begin(t, e, s.ID, "trap '' TERM; echo ready; sleep 1000")
@@ -211,7 +211,7 @@ while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; ech
 	if err := e.SignalMain(t.Context(), s.ID, stubborn, yurt.SignalKill); err != nil {
 		t.Fatal(err)
 	}
-	if r := wait(t, e, s.ID, stubborn); r.ExitCode != 137 {
+	if r := testutil.Wait(t, e, s.ID, stubborn); r.ExitCode != 137 {
 		t.Errorf("killed, it ended with %d", r.ExitCode)
 	}
 }
@@ -219,9 +219,9 @@ while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; ech
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	t.Run("it is one, of the user's own", func(t *testing.T) {
-		r := execute(t, e, s.ID, python(`
+		r := testutil.Execute(t, e, s.ID, testutil.Python(`
 import os
 print([os.isatty(fd) for fd in (0, 1, 2)], os.get_terminal_size(), os.environ["TERM"])
 open(os.ttyname(0)).close()
@@ -238,7 +238,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 		if err := e.ResizeExecution(t.Context(), s.ID, id, yurt.TerminalSize{Rows: 50, Cols: 132}); err != nil {
 			t.Fatal(err)
 		}
-		if r := wait(t, e, s.ID, id); !strings.HasSuffix(r.Stdout, "50 132\r\n") {
+		if r := testutil.Wait(t, e, s.ID, id); !strings.HasSuffix(r.Stdout, "50 132\r\n") {
 			t.Errorf("got %q", r.Stdout)
 		}
 	})
@@ -249,17 +249,17 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 		write(t, e, s.ID, id, "\x03", false)
 		awaitOutput(t, e, s.ID, id, "interrupted\r\n")
 		write(t, e, s.ID, id, "line\n", true)
-		if r := wait(t, e, s.ID, id); !strings.HasSuffix(r.Stdout, "line\r\nline\r\nend\r\n") {
+		if r := testutil.Wait(t, e, s.ID, id); !strings.HasSuffix(r.Stdout, "line\r\nline\r\nend\r\n") {
 			t.Errorf("got %q", r.Stdout)
 		}
 	})
 	t.Run("what it leaves behind holds nothing up", func(t *testing.T) {
-		r := run(t, e, s.ID, "trap '' HUP; sleep 1000 & echo $!", terminal)
+		r := testutil.Run(t, e, s.ID, "trap '' HUP; sleep 1000 & echo $!", terminal)
 		if r.ExitCode != 0 || strings.TrimSpace(r.Stdout) == "" {
 			t.Errorf("got %+v", r)
 		}
 	})
-	if err := e.StartExecution(t.Context(), s.ID, command("true", func(s *yurt.ExecutionSpec) { s.Terminal = &yurt.TerminalSize{Cols: 1} })); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+	if err := e.StartExecution(t.Context(), s.ID, testutil.Command("true", func(s *yurt.ExecutionSpec) { s.Terminal = &yurt.TerminalSize{Cols: 1} })); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 		t.Errorf("a terminal without rows: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	cat := begin(t, first, s.ID, "cat", stdinOpen)
 	shell := begin(t, first, s.ID, "read line; echo it read $line; stty size", terminal)
 	write(t, first, s.ID, cat, "before ", false)
@@ -280,14 +280,14 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 
 	e := testutil.Start(t, config)
 	write(t, e, s.ID, cat, "and after", true)
-	if r := wait(t, e, s.ID, cat); r.Stdout != "before and after" {
+	if r := testutil.Wait(t, e, s.ID, cat); r.Stdout != "before and after" {
 		t.Errorf("got %q", r.Stdout)
 	}
 	if err := e.ResizeExecution(t.Context(), s.ID, shell, yurt.TerminalSize{Rows: 10, Cols: 20}); err != nil {
 		t.Fatal(err)
 	}
 	write(t, e, s.ID, shell, "on\n", false)
-	if r := wait(t, e, s.ID, shell); !strings.HasSuffix(r.Stdout, "it read on\r\n10 20\r\n") {
+	if r := testutil.Wait(t, e, s.ID, shell); !strings.HasSuffix(r.Stdout, "it read on\r\n10 20\r\n") {
 		t.Errorf("got %q", r.Stdout)
 	}
 }
@@ -305,7 +305,7 @@ func TestInitDoesNotEndWhenAsked(t *testing.T) {
 		if err := syscall.Kill(s.PID, signal); err != nil {
 			t.Fatal(err)
 		}
-		if result := wait(t, e, s.ID, begin(t, e, s.ID, "true")); result.ExitCode != 0 {
+		if result := testutil.Wait(t, e, s.ID, begin(t, e, s.ID, "true")); result.ExitCode != 0 {
 			t.Errorf("after %s: %+v", signal, result)
 		}
 	}

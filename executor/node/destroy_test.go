@@ -12,8 +12,8 @@ import (
 func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	spec := command("sleep 300")
+	s := testutil.Create(t, e)
+	spec := testutil.Command("sleep 300")
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	if list, err := e.Sandboxes(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("it still has %+v, %v", list, err)
 	}
-	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+	if err := e.StartExecution(t.Context(), s.ID, testutil.Command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("something was started in it: %v", err)
 	}
 	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
@@ -40,7 +40,7 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	if err := e.DestroyAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+	if err := e.StartExecution(t.Context(), s.ID, testutil.Command("true")); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("after its removal: %v", err)
 	}
 }
@@ -50,8 +50,8 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 func TestSharedMountsAreHarmless(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	r := run(t, e, s.ID, `awk '$5 !~ "^/(proc|tmp|run/yurt|workspace|dev/pts|dev/shm)($|/)" {
+	s := testutil.Create(t, e)
+	r := testutil.Run(t, e, s.ID, `awk '$5 !~ "^/(proc|tmp|run/yurt|workspace|dev/pts|dev/shm)($|/)" {
 		n++
 		if ($6 !~ "(^|,)ro(,|$)") print $5, "can be written"
 		if ($5 != "/" && $6 !~ "nosuid") print $5, "honours setuid"

@@ -25,13 +25,13 @@ func TestDevices(t *testing.T) {
 	if err := os.Symlink(fixed, link); err != nil {
 		t.Fatal(err)
 	}
-	before := create(t, e)
-	s := create(t, e, withHost(yurt.HostAccess{Devices: []yurt.Device{
+	before := testutil.Create(t, e)
+	s := testutil.Create(t, e, withHost(yurt.HostAccess{Devices: []yurt.Device{
 		{Source: disk, Target: "/dev/test/disk", Access: yurt.DeviceReadWrite},
 		{Source: link, Target: "/dev/fixed", Access: yurt.DeviceRead},
 		{Source: "/dev/zero", Target: "/dev/test/nothing", Access: yurt.DeviceRead},
 	}}))
-	r := run(t, e, s.ID, `head -n1 /dev/test/disk; head -n1 /dev/fixed; head -c4 /dev/test/nothing | tr '\0' 0; stat -c ' %F %a' /dev/test/disk /dev/fixed; printf 'from inside\n' | dd of=/dev/test/disk conv=notrunc,fsync status=none`)
+	r := testutil.Run(t, e, s.ID, `head -n1 /dev/test/disk; head -n1 /dev/fixed; head -c4 /dev/test/nothing | tr '\0' 0; stat -c ' %F %a' /dev/test/disk /dev/fixed; printf 'from inside\n' | dd of=/dev/test/disk conv=notrunc,fsync status=none`)
 	if want := "of the disk\nof another\n0000 block special file 666\n block special file 444\n"; r.Stdout != want || r.ExitCode != 0 {
 		t.Fatalf("inside: %q %q %+v, want %q", r.Stdout, r.Stderr, r.Error, want)
 	}
@@ -41,12 +41,12 @@ func TestDevices(t *testing.T) {
 	for _, line := range []string{
 		"echo x > /dev/fixed", "chmod 666 /dev/fixed", "mknod /workspace/disk b 7 0", "ln /dev/test/disk /workspace/disk", "rm /dev/test/disk", "touch /dev/new",
 	} {
-		if r := run(t, e, s.ID, line); r.ExitCode == 0 {
+		if r := testutil.Run(t, e, s.ID, line); r.ExitCode == 0 {
 			t.Errorf("%s was possible", line)
 		}
 	}
-	for name, other := range map[string]string{"before": before.ID, "after": create(t, e).ID} {
-		if r := run(t, e, other, "cd /dev && find . -type b -o -name test -o -name fixed"); r.Stdout != "" || r.ExitCode != 0 {
+	for name, other := range map[string]string{"before": before.ID, "after": testutil.Create(t, e).ID} {
+		if r := testutil.Run(t, e, other, "cd /dev && find . -type b -o -name test -o -name fixed"); r.Stdout != "" || r.ExitCode != 0 {
 			t.Errorf("a sandbox made %s has %q, %q", name, r.Stdout, r.Stderr)
 		}
 	}
@@ -78,12 +78,12 @@ func TestDeviceRules(t *testing.T) {
 		}
 		return string(data)
 	}
-	plain := create(t, e)
+	plain := testutil.Create(t, e)
 	if len(lists(plain.ID)) == 0 { // cgroup v2, where they are a program
 		return
 	}
-	with := create(t, e, withHost(yurt.HostAccess{Devices: []yurt.Device{{Source: disk, Target: "/dev/disk", Access: yurt.DeviceRead}}}))
-	later := create(t, e)
+	with := testutil.Create(t, e, withHost(yurt.HostAccess{Devices: []yurt.Device{{Source: disk, Target: "/dev/disk", Access: yurt.DeviceRead}}}))
+	later := testutil.Create(t, e)
 	usual := rules(plain.ID)
 	if got, want := rules(with.ID), usual+fmt.Sprintf("b 7:%s r\n", strings.TrimPrefix(disk, "/dev/loop")); got != want {
 		t.Errorf("its rules are %q, want %q", got, want)

@@ -38,21 +38,21 @@ func TestDiskImage(t *testing.T) {
 	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	e := testutil.Start(t, config)
-	s := create(t, e, onImage)
-	r := run(t, e, s.ID, "ls -A; stat -c %U:%a .; head -c 100000000 /dev/zero > a && sync a && head -c 60000000 /dev/zero > b && wc -c < a && wc -c < b; grep ' /workspace ' /proc/mounts | grep -c 'ext4 rw,nosuid,nodev'")
+	s := testutil.Create(t, e, onImage)
+	r := testutil.Run(t, e, s.ID, "ls -A; stat -c %U:%a .; head -c 100000000 /dev/zero > a && sync a && head -c 60000000 /dev/zero > b && wc -c < a && wc -c < b; grep ' /workspace ' /proc/mounts | grep -c 'ext4 rw,nosuid,nodev'")
 	if r.Stdout != "user:755\n100000000\n60000000\n1\n" || r.Error != nil {
 		t.Errorf("more than memory holds: %q, %q, %+v", r.Stdout, r.Stderr, r.Error)
 	}
-	if r := run(t, e, s.ID, "head -c 100000000 /dev/zero > c"); !strings.Contains(r.Stderr, "No space left") {
+	if r := testutil.Run(t, e, s.ID, "head -c 100000000 /dev/zero > c"); !strings.Contains(r.Stderr, "No space left") {
 		t.Errorf("more than the disk holds: %q, %+v", r.Stderr, r.Error)
 	}
-	if r := run(t, e, s.ID, "rm a b c; echo '#!/bin/sh\necho runs' > x; chmod 755 x; ./x; ln x y; mkfifo p; ls"); r.Stdout != "runs\np\nx\ny\n" {
+	if r := testutil.Run(t, e, s.ID, "rm a b c; echo '#!/bin/sh\necho runs' > x; chmod 755 x; ./x; ln x y; mkfifo p; ls"); r.Stdout != "runs\np\nx\ny\n" {
 		t.Errorf("files: %q, %q", r.Stdout, r.Stderr)
 	}
 	if _, err := e.WriteFile(t.Context(), s.ID, "in", strings.NewReader("text"), yurt.WriteOptions{}); err != nil {
 		t.Error(err)
 	}
-	if r := run(t, e, s.ID, "cat in; echo more >> in"); r.Stdout != "text" {
+	if r := testutil.Run(t, e, s.ID, "cat in; echo more >> in"); r.Stdout != "text" {
 		t.Errorf("a file of the API: %q, %q", r.Stdout, r.Stderr)
 	}
 	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
@@ -66,8 +66,8 @@ func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first, onImage)
-	if r := run(t, first, s.ID, "echo kept > f"); r.Error != nil {
+	s := testutil.Create(t, first, onImage)
+	if r := testutil.Run(t, first, s.ID, "echo kept > f"); r.Error != nil {
 		t.Fatal(r.Error)
 	}
 	if err := first.Close(); err != nil {
@@ -82,7 +82,7 @@ func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 	if text, err := io.ReadAll(file); err != nil || string(text) != "kept\n" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if r := run(t, e, s.ID, "cat f"); r.Stdout != "kept\n" {
+	if r := testutil.Run(t, e, s.ID, "cat f"); r.Stdout != "kept\n" {
 		t.Errorf("it reads %q", r.Stdout)
 	}
 }
@@ -146,8 +146,8 @@ func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
 	look := func(change func(*yurt.SandboxSpec)) string {
-		s := create(t, e, change)
-		return strings.TrimSpace(run(t, e, s.ID, "stat -f -c %T /workspace").Stdout)
+		s := testutil.Create(t, e, change)
+		return strings.TrimSpace(testutil.Run(t, e, s.ID, "stat -f -c %T /workspace").Stdout)
 	}
 	image := look(func(s *yurt.SandboxSpec) { s.Resources.DiskKind = yurt.DiskImage; s.Resources.Disk = 32 << 20 })
 	memory := look(func(s *yurt.SandboxSpec) {
@@ -171,7 +171,7 @@ func TestIOWeight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, e, s.ID, "echo works"); r.Stdout != "works\n" {
+	if r := testutil.Run(t, e, s.ID, "echo works"); r.Stdout != "works\n" {
 		t.Errorf("%+v", r)
 	}
 	var found []string

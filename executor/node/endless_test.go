@@ -49,8 +49,8 @@ func TestLogFilesOutliveExecutors(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := passing(t, config)
-	s := create(t, e)
-	spec := command("i=0; while [ $i -lt 400 ]; do echo $i a line that is long enough to fill files; echo e$i >&2; i=$((i+1)); sleep 0.005; done; exit 7", endless(base))
+	s := testutil.Create(t, e)
+	spec := testutil.Command("i=0; while [ $i -lt 400 ]; do echo $i a line that is long enough to fill files; echo e$i >&2; i=$((i+1)); sleep 0.005; done; exit 7", endless(base))
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestEndlessCode(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(base, "logs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := create(t, e)
-	spec := python("import os\nprint('printed by', os.getuid(), os.getgid())", endless(base))
+	s := testutil.Create(t, e)
+	spec := testutil.Python("import os\nprint('printed by', os.getuid(), os.getgid())", endless(base))
 	spec.User = &yurt.User{UID: 4711, GID: 4712}
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func TestEndlessCode(t *testing.T) {
 func TestEndlessThatCannotStart(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
-	s := create(t, e)
-	spec := command("", func(s *yurt.ExecutionSpec) {
+	s := testutil.Create(t, e)
+	spec := testutil.Command("", func(s *yurt.ExecutionSpec) {
 		s.Command, s.Timeout, s.OutputLimit, s.Endless = []string{"/no/such/program"}, 0, 0, true
 	})
 	err := e.StartExecution(t.Context(), s.ID, spec)

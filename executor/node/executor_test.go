@@ -17,7 +17,7 @@ import (
 func TestCommandResult(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })
 	tests := []struct {
 		name, line     string
 		change         func(*yurt.ExecutionSpec)
@@ -43,12 +43,12 @@ func TestCommandResult(t *testing.T) {
 			if change == nil {
 				change = func(*yurt.ExecutionSpec) {}
 			}
-			r := run(t, e, s.ID, tt.line, change)
+			r := testutil.Run(t, e, s.ID, tt.line, change)
 			if r.ExitCode != tt.exit || r.Stdout != tt.stdout || r.Stderr != tt.stderr {
 				t.Errorf("got exit %d, stdout %q, stderr %q, error %+v; want %d, %q, %q", r.ExitCode, r.Stdout, r.Stderr, r.Error, tt.exit, tt.stdout, tt.stderr)
 			}
 			if tt.kind != "" {
-				wantErrorType(t, r, tt.kind)
+				testutil.WantErrorType(t, r, tt.kind)
 			} else if r.Error != nil {
 				t.Errorf("unexpected error %+v", r.Error)
 			}
@@ -59,8 +59,8 @@ func TestCommandResult(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	started := command("sleep 100")
+	s := testutil.Create(t, e)
+	started := testutil.Command("sleep 100")
 	if err := e.StartExecution(t.Context(), s.ID, started); err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestBadRequests(t *testing.T) {
 		spec yurt.ExecutionSpec
 		want yurt.Code
 	}{
-		{"a working directory that is not there", command("true", func(s *yurt.ExecutionSpec) { s.Cwd = "/nowhere" }), yurt.CodeInvalidArgument},
+		{"a working directory that is not there", testutil.Command("true", func(s *yurt.ExecutionSpec) { s.Cwd = "/nowhere" }), yurt.CodeInvalidArgument},
 		{"the same id twice", started, yurt.CodeInvalidArgument},
-		{"an id that is a path", command("true", func(s *yurt.ExecutionSpec) { s.ID = "exe_../x" }), yurt.CodeInvalidArgument},
-		{"an unknown language", python("1", func(s *yurt.ExecutionSpec) { s.Language = "cobol" }), yurt.CodeLanguageNotSupported},
-		{"no timeout", command("true", timeout(0)), yurt.CodeLimitOutOfRange},
+		{"an id that is a path", testutil.Command("true", func(s *yurt.ExecutionSpec) { s.ID = "exe_../x" }), yurt.CodeInvalidArgument},
+		{"an unknown language", testutil.Python("1", func(s *yurt.ExecutionSpec) { s.Language = "cobol" }), yurt.CodeLanguageNotSupported},
+		{"no timeout", testutil.Command("true", testutil.Timeout(0)), yurt.CodeLimitOutOfRange},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBadRequests(t *testing.T) {
 			}
 		})
 	}
-	if r := run(t, e, s.ID, "echo fine"); r.Stdout != "fine\n" {
+	if r := testutil.Run(t, e, s.ID, "echo fine"); r.Stdout != "fine\n" {
 		t.Errorf("the sandbox does not work any more: %+v", r)
 	}
 }
@@ -91,18 +91,18 @@ func TestBadRequests(t *testing.T) {
 func TestTimeoutEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	// Processes that try to get away: another session, a double fork, ignored signals.
 	line := `echo before
 		setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 0.2; done' &
 		(sh -c 'setsid sleep 1000 & exit 0' &)
 		trap "" TERM; while :; do sleep 0.1; done`
-	r := run(t, e, s.ID, line, timeout(testutil.Moment(t, 500*time.Millisecond)))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := testutil.Run(t, e, s.ID, line, testutil.Timeout(testutil.Moment(t, 500*time.Millisecond)))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.Stdout != "before\n" {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
 	}
-	if r := run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep"); r.Stdout != "0\n" {
+	if r := testutil.Run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep"); r.Stdout != "0\n" {
 		t.Errorf("processes were left behind: %q", r.Stdout)
 	}
 }
@@ -110,9 +110,9 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	began := time.Now()
-	if r := run(t, e, s.ID, "sleep 300 & echo started"); r.Stdout != "started\n" {
+	if r := testutil.Run(t, e, s.ID, "sleep 300 & echo started"); r.Stdout != "started\n" {
 		t.Fatalf("%+v", r)
 	}
 	if took := time.Since(began); took > 30*time.Second {
@@ -120,15 +120,15 @@ func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 	}
 	// Until it has called execve it has the shell's name.
 	testutil.Eventually(t, "the process in the background sleeps", func() bool {
-		return run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep").Stdout == "1\n"
+		return testutil.Run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep").Stdout == "1\n"
 	})
 }
 
 func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	r := run(t, e, s.ID, "head -c 104857600 /dev/zero | tr '\\0' x; echo done >&2", func(s *yurt.ExecutionSpec) { s.OutputLimit = 1 << 20 })
+	s := testutil.Create(t, e)
+	r := testutil.Run(t, e, s.ID, "head -c 104857600 /dev/zero | tr '\\0' x; echo done >&2", func(s *yurt.ExecutionSpec) { s.OutputLimit = 1 << 20 })
 	if len(r.Stdout) != 1<<20 || !r.Truncated.Stdout || r.Truncated.Stderr || r.Metrics.StdoutBytes != 104857600 {
 		t.Errorf("kept %d bytes, truncated %+v, counted %d", len(r.Stdout), r.Truncated, r.Metrics.StdoutBytes)
 	}
@@ -140,9 +140,9 @@ func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
 func TestTinyWritesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	const writes = 1_000_000
-	r := execute(t, e, s.ID, python(fmt.Sprintf("import os\nfor i in range(%d): os.write(1, b'%%d\\n' %% i)", writes)))
+	r := testutil.Execute(t, e, s.ID, testutil.Python(fmt.Sprintf("import os\nfor i in range(%d): os.write(1, b'%%d\\n' %% i)", writes)))
 	if r.Error != nil {
 		t.Fatal(r.Error)
 	}
@@ -161,8 +161,8 @@ func TestTinyWritesKeepTheirOrder(t *testing.T) {
 func TestEventsAreNumberedAndReplayed(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	spec := command("echo one; sleep 0.2; echo two; sleep 0.2; printf 'h\\303\\251' >&2")
+	s := testutil.Create(t, e)
+	spec := testutil.Command("echo one; sleep 0.2; echo two; sleep 0.2; printf 'h\\303\\251' >&2")
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -193,19 +193,19 @@ func TestEventsAreNumberedAndReplayed(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	shared := create(t, e)
+	shared := testutil.Create(t, e)
 	var group errgroup.Group
 	for i := range 20 {
 		group.Go(func() error {
-			r := run(t, e, shared.ID, fmt.Sprintf("echo start %d; sleep 0.1; echo %d", i, i))
+			r := testutil.Run(t, e, shared.ID, fmt.Sprintf("echo start %d; sleep 0.1; echo %d", i, i))
 			if want := fmt.Sprintf("start %d\n%d\n", i, i); r.Stdout != want {
 				return fmt.Errorf("run %d in one sandbox gave %q", i, r.Stdout)
 			}
 			return nil
 		})
 		group.Go(func() error {
-			own := create(t, e)
-			r := run(t, e, own.ID, fmt.Sprintf("cat /workspace/* 2>/dev/null; echo %d > /workspace/f; cat /workspace/f", i))
+			own := testutil.Create(t, e)
+			r := testutil.Run(t, e, own.ID, fmt.Sprintf("cat /workspace/* 2>/dev/null; echo %d > /workspace/f; cat /workspace/f", i))
 			if want := fmt.Sprintf("%d\n", i); r.Stdout != want {
 				return fmt.Errorf("run %d in its own sandbox gave %q", i, r.Stdout)
 			}
@@ -220,31 +220,31 @@ func TestManyAtOnce(t *testing.T) {
 func TestPythonThroughThePlugin(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	handler := python("def handler(event, context):\n    print('hi')\n    return {'got': event['x'] * 2}", func(s *yurt.ExecutionSpec) {
+	s := testutil.Create(t, e)
+	handler := testutil.Python("def handler(event, context):\n    print('hi')\n    return {'got': event['x'] * 2}", func(s *yurt.ExecutionSpec) {
 		s.Kind, s.Handler, s.Event = yurt.KindHandler, "handler", []byte(`{"x": 21}`)
 	})
-	if r := execute(t, e, s.ID, handler); string(r.Result) != `{"got": 42}` && string(r.Result) != `{"got":42}` || r.Stdout != "hi\n" || r.Error != nil {
+	if r := testutil.Execute(t, e, s.ID, handler); string(r.Result) != `{"got": 42}` && string(r.Result) != `{"got":42}` || r.Stdout != "hi\n" || r.Error != nil {
 		t.Errorf("result %s, stdout %q, error %+v", r.Result, r.Stdout, r.Error)
 	}
-	r := execute(t, e, s.ID, python("def f():\n    raise ValueError('no')\nf()"))
-	wantErrorType(t, r, "ValueError")
+	r := testutil.Execute(t, e, s.ID, testutil.Python("def f():\n    raise ValueError('no')\nf()"))
+	testutil.WantErrorType(t, r, "ValueError")
 	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "raise ValueError") || strings.Contains(trace, "harness") {
 		t.Errorf("the stack trace is not the user's lines alone:\n%s", trace)
 	}
-	wantErrorType(t, execute(t, e, s.ID, python("def (")), yurt.ErrorTypeSyntax)
+	testutil.WantErrorType(t, testutil.Execute(t, e, s.ID, testutil.Python("def (")), yurt.ErrorTypeSyntax)
 	testutil.Eventually(t, "executions leave no files behind", func() bool { // an interpreter that waits has its own
-		return run(t, e, s.ID, "ls /run/yurt | grep -vEc '^zygote-|^packages.sock$'").Stdout == "0\n"
+		return testutil.Run(t, e, s.ID, "ls /run/yurt | grep -vEc '^zygote-|^packages.sock$'").Stdout == "0\n"
 	})
 }
 
 func TestSandboxThatDiesIsReported(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	died := make(chan yurt.Sandbox, 8)
 	go e.WatchSandboxes(t.Context(), func(s yurt.Sandbox) { died <- s })
-	spec := command("echo begun; sleep 100")
+	spec := testutil.Command("echo begun; sleep 100")
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -271,11 +271,11 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantErrorType(t, r, yurt.ErrorTypeSandboxLost)
+	testutil.WantErrorType(t, r, yurt.ErrorTypeSandboxLost)
 	if r.Stdout != "begun\n" {
 		t.Errorf("partial output is lost: %q", r.Stdout)
 	}
-	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+	if err := e.StartExecution(t.Context(), s.ID, testutil.Command("true")); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
 		t.Errorf("a dead sandbox took an execution: %v", err)
 	}
 }
@@ -286,10 +286,10 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 func TestOutputInCrumbs(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, 3*time.Minute))
 	defer cancel()
-	spec := python("import os, time\nfor _ in range(20000):\n    os.write(1, b'x')\n    time.sleep(0.0001)")
+	spec := testutil.Python("import os, time\nfor _ in range(20000):\n    os.write(1, b'x')\n    time.sleep(0.0001)")
 	if err := e.StartExecution(ctx, s.ID, spec); err != nil {
 		t.Fatal(err)
 	}

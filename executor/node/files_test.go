@@ -13,12 +13,12 @@ import (
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	info, err := e.WriteFile(t.Context(), s.ID, "dir/sub/file.txt", strings.NewReader("content"), yurt.WriteOptions{})
 	if err != nil || info.Size != 7 || info.Path != "dir/sub/file.txt" {
 		t.Fatalf("writing gave %+v, %v", info, err)
 	}
-	if r := run(t, e, s.ID, "cat dir/sub/file.txt; stat -c '%U %a' dir/sub/file.txt; echo more >> dir/sub/file.txt; ls -A dir/sub"); r.Stdout != "contentuser 644\nfile.txt\n" {
+	if r := testutil.Run(t, e, s.ID, "cat dir/sub/file.txt; stat -c '%U %a' dir/sub/file.txt; echo more >> dir/sub/file.txt; ls -A dir/sub"); r.Stdout != "contentuser 644\nfile.txt\n" {
 		t.Errorf("inside it is %q (%s)", r.Stdout, r.Stderr)
 	}
 	for _, path := range []string{"dir/sub/file.txt", "/workspace/dir/sub/file.txt", "./dir//sub/file.txt"} {
@@ -37,8 +37,8 @@ func TestFiles(t *testing.T) {
 func TestFilesNeverLeadOut(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	run(t, e, s.ID, `ln -s /etc/passwd link; ln -s / root; ln -s ../../etc up; ln -s loop loop; ln -s /proc/self/root proc
+	s := testutil.Create(t, e)
+	testutil.Run(t, e, s.ID, `ln -s /etc/passwd link; ln -s / root; ln -s ../../etc up; ln -s loop loop; ln -s /proc/self/root proc
 		mkfifo fifo; mkdir dir; echo inside > real; ln -s real alias; mkdir locked; echo x > locked/f; chmod 000 locked`)
 	reads := []struct {
 		path string
@@ -98,8 +98,8 @@ func TestFilesNeverLeadOut(t *testing.T) {
 func TestFilesWhileLinksMove(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	game := command(`mkdir a b; while :; do mv a c; ln -s /etc a; echo x > b/passwd; rm a; mv c a; done`, timeout(time.Minute))
+	s := testutil.Create(t, e)
+	game := testutil.Command(`mkdir a b; while :; do mv a c; ln -s /etc a; echo x > b/passwd; rm a; mv c a; done`, testutil.Timeout(time.Minute))
 	if err := e.StartExecution(t.Context(), s.ID, game); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestFilesWhileLinksMove(t *testing.T) {
 		}
 		e.WriteFile(t.Context(), s.ID, "a/hosts-new", strings.NewReader("x"), yurt.WriteOptions{})
 	}
-	if r := run(t, e, s.ID, "ls /etc/hosts-new 2>/dev/null; echo end"); r.Stdout != "end\n" {
+	if r := testutil.Run(t, e, s.ID, "ls /etc/hosts-new 2>/dev/null; echo end"); r.Stdout != "end\n" {
 		t.Errorf("it wrote to /etc: %q", r.Stdout)
 	}
 }

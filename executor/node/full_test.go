@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 				config.RunDir = disk.Dir
 			}
 			e := testutil.Start(t, config)
-			s, other := create(t, e), create(t, e)
+			s, other := testutil.Create(t, e), testutil.Create(t, e)
 			const line = "echo begun; while ! [ -e /workspace/go ]; do sleep 0.02; done; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end >&2; exit 7"
 			runs := begin(t, e, s.ID, line)
 			awaitOutput(t, e, s.ID, runs, "begun\n")
@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 
 			_, err := e.CreateSandbox(t.Context(), testutil.Spec())
 			wantFull(t, "creating a sandbox", disk, err)
-			wantFull(t, "executing", disk, e.StartExecution(t.Context(), s.ID, command("true")))
+			wantFull(t, "executing", disk, e.StartExecution(t.Context(), s.ID, testutil.Command("true")))
 			if !separate {
 				wantFull(t, "pausing", disk, e.PauseSandbox(t.Context(), other.ID))
 				if list, err := e.Sandboxes(t.Context()); err != nil || list[0].State != yurt.SandboxReady || list[1].State != yurt.SandboxReady {
@@ -62,10 +62,10 @@ func TestFullDisk(t *testing.T) {
 			})
 
 			disk.Free()
-			if r := run(t, e, s.ID, "echo works"); r.Stdout != "works\n" {
+			if r := testutil.Run(t, e, s.ID, "echo works"); r.Stdout != "works\n" {
 				t.Errorf("once there is room: %+v", r)
 			}
-			create(t, e)
+			testutil.Create(t, e)
 		})
 	}
 }
@@ -76,7 +76,7 @@ func wantCut(t *testing.T, e *executor.Executor, sandbox, id string) {
 	if _, err := e.WriteFile(t.Context(), sandbox, "go", strings.NewReader(""), yurt.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := wait(t, e, sandbox, id)
+	r := testutil.Wait(t, e, sandbox, id)
 	if r.Error != nil || r.ExitCode != 7 || !strings.HasPrefix(r.Stdout, "begun\n") || len(r.Stdout) > 900_000 || !r.Truncated.Stdout || r.Metrics.StdoutBytes < 1_000_000 {
 		t.Errorf("it ended with exit code %d, error %+v, %d bytes of output, truncated %+v, %d bytes written", r.ExitCode, r.Error, len(r.Stdout), r.Truncated, r.Metrics.StdoutBytes)
 	}
@@ -96,7 +96,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	config.StateDir = disk.Dir + "/state"
 	config.RunDir = disk.Dir
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	runs := begin(t, first, s.ID, "while ! [ -e /workspace/go ]; do sleep 0.02; done; exit 7")
 	disk.Fill()
 	if err := first.Close(); err != nil {
@@ -107,7 +107,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	if _, err := e.WriteFile(t.Context(), s.ID, "go", strings.NewReader(""), yurt.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if r := wait(t, e, s.ID, runs); r.ExitCode != 7 {
+	if r := testutil.Wait(t, e, s.ID, runs); r.ExitCode != 7 {
 		t.Errorf("it ended with exit code %d, error %+v", r.ExitCode, r.Error)
 	}
 	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {

@@ -45,12 +45,12 @@ func TestMounts(t *testing.T) {
 	if err := os.Chmod(filepath.Join(base, "shared"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s := create(t, e, withHost(yurt.HostAccess{CPUWeight: 50, Mounts: []yurt.Mount{
+	s := testutil.Create(t, e, withHost(yurt.HostAccess{CPUWeight: 50, Mounts: []yurt.Mount{
 		{Source: filepath.Join(base, "shared"), Target: "/data"},
 		{Base: base, Source: "fixed", Target: "/opt/in/side", ReadOnly: true},
 		{Source: filepath.Join(base, "shared/of-root"), Target: "/etc/hosts", ReadOnly: true},
 	}}))
-	r := run(t, e, s.ID, "cd /data && stat -c '%n %u' of-root of-user && echo new > new && cat /opt/in/side/deep/file /etc/hosts && mkdir sub && echo x > sub/file && mv sub/file moved")
+	r := testutil.Run(t, e, s.ID, "cd /data && stat -c '%n %u' of-root of-user && echo new > new && cat /opt/in/side/deep/file /etc/hosts && mkdir sub && echo x > sub/file && mv sub/file moved")
 	root, user := 0, 1000
 	if !mapsIDs(t, base) { // then they are nobody's, as the sandbox sees it
 		root, user = 65534, 65534
@@ -65,7 +65,7 @@ func TestMounts(t *testing.T) {
 	for _, line := range []string{
 		"echo x > /opt/in/side/new", "echo x > /opt/in/side/deep/file", "echo x > /etc/hosts", "echo x > /data/of-root", "chmod u+s /data/new && mknod /data/null c 1 3",
 	} {
-		if r := run(t, e, s.ID, line); r.ExitCode == 0 {
+		if r := testutil.Run(t, e, s.ID, line); r.ExitCode == 0 {
 			t.Errorf("%s was possible", line)
 		}
 	}
@@ -98,7 +98,7 @@ func TestMountsOfMounts(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
-	create(t, e) // for which the launcher is started
+	testutil.Create(t, e) // for which the launcher is started
 	base := t.TempDir()
 	if err := unix.Mount("late", base, "tmpfs", 0, "mode=0755"); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func TestMountsOfMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := create(t, e, withHost(yurt.HostAccess{Mounts: []yurt.Mount{{Source: base, Target: "/late"}}}))
-	r := run(t, e, s.ID, "cat /late/open; cat /late/closed")
+	s := testutil.Create(t, e, withHost(yurt.HostAccess{Mounts: []yurt.Mount{{Source: base, Target: "/late"}}}))
+	r := testutil.Run(t, e, s.ID, "cat /late/open; cat /late/closed")
 	if r.Stdout != "open\n" || r.ExitCode == 0 {
 		t.Errorf("inside: %q %q, exit %d", r.Stdout, r.Stderr, r.ExitCode)
 	}
@@ -158,16 +158,16 @@ func TestNetworkNamespace(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
 	path, own := heldNamespace(t)
-	s := create(t, e, withHost(yurt.HostAccess{NetworkNamespace: path}))
-	if r := run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != own {
+	s := testutil.Create(t, e, withHost(yurt.HostAccess{NetworkNamespace: path}))
+	if r := testutil.Run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != own {
 		t.Errorf("it is in %q, want %q: %s", r.Stdout, own, r.Stderr)
 	}
 	node, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = create(t, e, withHost(yurt.HostAccess{NetworkNamespace: yurt.NodeNetwork}))
-	if r := run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != node {
+	s = testutil.Create(t, e, withHost(yurt.HostAccess{NetworkNamespace: yurt.NodeNetwork}))
+	if r := testutil.Run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != node {
 		t.Errorf("it is in %q, and the node in %q: %s", r.Stdout, node, r.Stderr)
 	}
 }
@@ -178,9 +178,9 @@ func TestProcessors(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
 	last := runtime.NumCPU() - 1
-	s := create(t, e, withHost(yurt.HostAccess{CPUs: []int{last}}))
+	s := testutil.Create(t, e, withHost(yurt.HostAccess{CPUs: []int{last}}))
 	const list = "sed -n 's/^Cpus_allowed_list:[ \t]*//p' /proc/self/status"
-	if r := run(t, e, s.ID, list); r.Stdout != fmt.Sprintln(last) {
+	if r := testutil.Run(t, e, s.ID, list); r.Stdout != fmt.Sprintln(last) {
 		t.Errorf("it runs on %q, want %d: %s", r.Stdout, last, r.Stderr)
 	}
 	spec := testutil.Spec()
@@ -206,9 +206,9 @@ func TestProcessors(t *testing.T) {
 func TestAnyProcessor(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	want := anyProcessor(t)
-	if r := run(t, e, s.ID, "grep ^Cpus_allowed_list: /proc/self/status"); r.Stdout != want {
+	if r := testutil.Run(t, e, s.ID, "grep ^Cpus_allowed_list: /proc/self/status"); r.Stdout != want {
 		t.Errorf("it runs on %q, want %q: %s", r.Stdout, want, r.Stderr)
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", s.PID))

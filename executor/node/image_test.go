@@ -49,24 +49,24 @@ func TestImage(t *testing.T) {
 	config := withImages(t, registry)
 	config.Transient = true
 	e := testutil.Start(t, config)
-	s := create(t, e, ofImage(reference), func(s *yurt.SandboxSpec) { s.Template.Env = map[string]string{"BOTH": "template"} })
-	r := run(t, e, s.ID, `hello; echo $FROM $BOTH; cat /etc/secret; ls /workspace; cat /etc/hosts; id -un; touch /etc/x /opt/x || touch /tmp/x /workspace/y && ls /tmp /proc/self/comm; ls -d /usr/lib/python3 /root`)
+	s := testutil.Create(t, e, ofImage(reference), func(s *yurt.SandboxSpec) { s.Template.Env = map[string]string{"BOTH": "template"} })
+	r := testutil.Run(t, e, s.ID, `hello; echo $FROM $BOTH; cat /etc/secret; ls /workspace; cat /etc/hosts; id -un; touch /etc/x /opt/x || touch /tmp/x /workspace/y && ls /tmp /proc/self/comm; ls -d /usr/lib/python3 /root`)
 	want := "hello from the image\nimage template\nreadable127.0.0.1 localhost\n::1 localhost\nuser\n/proc/self/comm\n\n/tmp:\nx\n"
 	if r.Stdout != want || !strings.Contains(r.Stderr, "Read-only file system") || r.ExitCode == 0 {
 		t.Errorf("inside: %q %q %+v; want %q", r.Stdout, r.Stderr, r.Error, want)
 	}
 	// A command is in the image's working directory, unless it names one or brings files.
 	for cwd, want := range map[string]string{"": "/opt\n", "/etc": "/etc\n"} {
-		if r := execute(t, e, s.ID, command("pwd", func(spec *yurt.ExecutionSpec) { spec.Cwd = cwd })); r.Stdout != want {
+		if r := testutil.Execute(t, e, s.ID, testutil.Command("pwd", func(spec *yurt.ExecutionSpec) { spec.Cwd = cwd })); r.Stdout != want {
 			t.Errorf("with cwd %q it is in %q, %+v", cwd, r.Stdout, r.Error)
 		}
 	}
-	if r := execute(t, e, s.ID, command("pwd; cat brought", func(spec *yurt.ExecutionSpec) { spec.Files = []yurt.SourceFile{{Path: "brought", Data: []byte("x")}} })); r.Stdout != "/workspace\nx" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Command("pwd; cat brought", func(spec *yurt.ExecutionSpec) { spec.Files = []yurt.SourceFile{{Path: "brought", Data: []byte("x")}} })); r.Stdout != "/workspace\nx" {
 		t.Errorf("with files it is in %q, %+v", r.Stdout, r.Error)
 	}
 	// A second sandbox of the image shares its layout, and begins without the files of the first.
-	second := create(t, e, ofImage(reference))
-	if r := run(t, e, second.ID, "ls /workspace /tmp"); r.Stdout != "/tmp:\n\n/workspace:\n" {
+	second := testutil.Create(t, e, ofImage(reference))
+	if r := testutil.Run(t, e, second.ID, "ls /workspace /tmp"); r.Stdout != "/tmp:\n\n/workspace:\n" {
 		t.Errorf("in a second one: %q %q", r.Stdout, r.Stderr)
 	}
 	for name, spec := range map[string]func(*yurt.SandboxSpec){
@@ -97,10 +97,10 @@ func TestImageWithMounts(t *testing.T) {
 	config.Transient = true
 	e := testutil.Start(t, config)
 	source := t.TempDir()
-	s := create(t, e, ofImage(reference), withHost(yurt.HostAccess{Mounts: []yurt.Mount{
+	s := testutil.Create(t, e, ofImage(reference), withHost(yurt.HostAccess{Mounts: []yurt.Mount{
 		{Source: source, Target: "/srv/data", ReadOnly: true}, {Source: source, Target: "/new/place", ReadOnly: true},
 	}}))
-	if r := run(t, e, s.ID, "ls /srv/data /new/place && ls /srv"); r.Stdout != "/new/place:\n\n/srv/data:\ndata\n" {
+	if r := testutil.Run(t, e, s.ID, "ls /srv/data /new/place && ls /srv"); r.Stdout != "/new/place:\n\n/srv/data:\ndata\n" {
 		t.Errorf("inside: %q %q", r.Stdout, r.Stderr)
 	}
 }
@@ -131,11 +131,11 @@ func TestImageAfterRestart(t *testing.T) {
 	}
 	registry.Close()
 	for range 2 {
-		if r := run(t, e, spec.ID, "echo $FROM && ls /usr/bin/stat"); r.Stdout != "image\n/usr/bin/stat\n" {
+		if r := testutil.Run(t, e, spec.ID, "echo $FROM && ls /usr/bin/stat"); r.Stdout != "image\n/usr/bin/stat\n" {
 			t.Errorf("inside: %q %q", r.Stdout, r.Stderr)
 		}
 	}
-	other := create(t, e, ofImage(reference))
+	other := testutil.Create(t, e, ofImage(reference))
 	for _, id := range []string{spec.ID, other.ID} {
 		if err := e.DestroySandbox(t.Context(), id); err != nil {
 			t.Fatal(err)
@@ -167,8 +167,8 @@ func TestImageThatComesAgain(t *testing.T) {
 	e := testutil.Start(t, config)
 	for range 2 {
 		for i, want := range []string{"one", "two"} {
-			s := create(t, e, ofImage(references[i]))
-			if r := run(t, e, s.ID, "cat /name"); r.Stdout != want {
+			s := testutil.Create(t, e, ofImage(references[i]))
+			if r := testutil.Run(t, e, s.ID, "cat /name"); r.Stdout != want {
 				t.Errorf("in %s: %q %q", want, r.Stdout, r.Stderr)
 			}
 			if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
@@ -197,15 +197,15 @@ func TestImageRunsCode(t *testing.T) {
 	config := withImages(t, registry)
 	config.Transient = true
 	e := testutil.Start(t, config)
-	s := create(t, e, ofImage(snake))
+	s := testutil.Create(t, e, ofImage(snake))
 	for _, in := range []string{"", "kept"} {
-		r := execute(t, e, s.ID, python("import json; print(json.dumps(open('/marker').read()))", func(s *yurt.ExecutionSpec) { s.ContextName = in }))
+		r := testutil.Execute(t, e, s.ID, testutil.Python("import json; print(json.dumps(open('/marker').read()))", func(s *yurt.ExecutionSpec) { s.ContextName = in }))
 		if r.Stdout != "\"of the image\"\n" {
 			t.Errorf("in context %q: %q %q %+v", in, r.Stdout, r.Stderr, r.Error)
 		}
 	}
-	none := create(t, e, ofImage(bare))
-	err = e.StartExecution(t.Context(), none.ID, python("1"))
+	none := testutil.Create(t, e, ofImage(bare))
+	err = e.StartExecution(t.Context(), none.ID, testutil.Python("1"))
 	if yurt.CodeOf(err) != yurt.CodeLanguageNotSupported {
 		t.Errorf("without an interpreter: %v", err)
 	}

@@ -70,13 +70,13 @@ func TestSandboxesBeginWithFiles(t *testing.T) {
 			if s.Phases["files"] <= 0 || s.Phases["total"] < s.Phases["files"] {
 				t.Errorf("its phases are %v", s.Phases)
 			}
-			r := run(t, e, s.ID, `find . -printf '%P %m %U %G %s\n' | sort; cat 'a b.txt'; od -An -tx1 dir/sub/*; echo more >> 'a b.txt'`)
+			r := testutil.Run(t, e, s.ID, `find . -printf '%P %m %U %G %s\n' | sort; cat 'a b.txt'; od -An -tx1 dir/sub/*; echo more >> 'a b.txt'`)
 			want := " 755 1000 1000 .\na b.txt 644 1000 1000 12\ndir 755 1000 1000 .\ndir/sub 755 1000 1000 .\n" +
 				"dir/sub/ü.bin 644 1000 1000 3\nempty 644 1000 1000 0\nlib.py 644 1000 1000 11\ns3cret text\n ff 00 0a\n"
 			if got := withoutDirSizes(r.Stdout); got != want || r.ExitCode != 0 {
 				t.Errorf("it has %q, want %q; %s", got, want, r.Stderr)
 			}
-			if r := execute(t, e, s.ID, python("import lib; print(lib.answer)")); r.Stdout != "42\n" {
+			if r := testutil.Execute(t, e, s.ID, testutil.Python("import lib; print(lib.answer)")); r.Stdout != "42\n" {
 				t.Errorf("code that imports one of them: %q, %q", r.Stdout, r.Stderr)
 			}
 			for _, dir := range []string{config.StateDir, executor.RunDir(config.RunDir, config.StateDir)} {
@@ -203,7 +203,7 @@ func TestAskedAgainForFiles(t *testing.T) {
 	if err != nil || again.ID != first.ID {
 		t.Fatalf("it got %s, %v; had %s", again.ID, err, first.ID)
 	}
-	if r := run(t, e, again.ID, "ls dir/sub"); r.Stdout != "ü.bin\n" {
+	if r := testutil.Run(t, e, again.ID, "ls dir/sub"); r.Stdout != "ü.bin\n" {
 		t.Errorf("it has %q, %s", r.Stdout, r.Stderr)
 	}
 }

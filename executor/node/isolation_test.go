@@ -17,7 +17,7 @@ import (
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,25 +52,25 @@ func TestIsolation(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "sees its own processes alone" {
-				r := run(t, e, s.ID, "ps -eo pid= | wc -l")
+				r := testutil.Run(t, e, s.ID, "ps -eo pid= | wc -l")
 				if n := strings.TrimSpace(r.Stdout); n != "3" && n != "2" && n != "4" {
 					t.Errorf("it sees %s processes", n)
 				}
 				return
 			}
-			if r := run(t, e, s.ID, tt.line); r.Stdout != tt.want {
+			if r := testutil.Run(t, e, s.ID, tt.line); r.Stdout != tt.want {
 				t.Errorf("got %q (stderr %q), want %q", r.Stdout, r.Stderr, tt.want)
 			}
 		})
 	}
 	t.Run("cannot reach the host's network", func(t *testing.T) {
 		code := fmt.Sprintf("import socket\ntry:\n  socket.create_connection(('127.0.0.1', %d), 2)\n  print('reached')\nexcept OSError as e: print('refused')", listener.Addr().(*net.TCPAddr).Port)
-		if r := execute(t, e, s.ID, python(code)); r.Stdout != "refused\n" {
+		if r := testutil.Execute(t, e, s.ID, testutil.Python(code)); r.Stdout != "refused\n" {
 			t.Errorf("got %q %+v", r.Stdout, r.Error)
 		}
 	})
 	t.Run("does not know the host's name", func(t *testing.T) {
-		if r := run(t, e, s.ID, "cat /proc/sys/kernel/hostname /etc/hostname"); strings.Contains(r.Stdout, host) {
+		if r := testutil.Run(t, e, s.ID, "cat /proc/sys/kernel/hostname /etc/hostname"); strings.Contains(r.Stdout, host) {
 			t.Errorf("it reads %q", r.Stdout)
 		}
 	})
@@ -79,7 +79,7 @@ func TestIsolation(t *testing.T) {
 func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	a, b := create(t, e), create(t, e)
+	a, b := testutil.Create(t, e), testutil.Create(t, e)
 	if hostRoot(t, a) == hostRoot(t, b) || hostRoot(t, a) == "0" {
 		t.Errorf("host ids begin at %s and %s", hostRoot(t, a), hostRoot(t, b))
 	}
@@ -90,7 +90,7 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 func TestEachHasAKeyring(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	users, err := os.ReadFile("/proc/key-users")
 	if errors.Is(err, os.ErrNotExist) {
 		t.Log("this kernel has no keyrings")

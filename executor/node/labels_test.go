@@ -94,11 +94,11 @@ func TestAppArmorProfile(t *testing.T) {
 	config.Transient, config.AppArmorProfile = true, loadProfile(t, "enforce")
 	e := testutil.Start(t, config)
 	label := config.AppArmorProfile + " (enforce)\n"
-	for _, s := range []yurt.Sandbox{create(t, e), layered(t, e)} {
+	for _, s := range []yurt.Sandbox{testutil.Create(t, e), layered(t, e)} {
 		if init, err := os.ReadFile(fmt.Sprintf("/proc/%d/attr/current", s.PID)); err != nil || string(init) != label {
 			t.Errorf("yurt-init is under %q, %v", init, err)
 		}
-		r := run(t, e, s.ID, `cat /proc/self/attr/current; echo x > allowed && echo allowed; echo x > denied || echo refused
+		r := testutil.Run(t, e, s.ID, `cat /proc/self/attr/current; echo x > allowed && echo allowed; echo x > denied || echo refused
 			echo 'changeprofile unconfined' > /proc/self/attr/current || echo kept`)
 		if r.Stdout != label+"allowed\nrefused\nkept\n" || strings.Count(r.Stderr, "Permission denied") != 2 {
 			t.Errorf("a run says %q, %q", r.Stdout, r.Stderr)

@@ -18,18 +18,18 @@ import (
 // layered is a sandbox each of whose executions has namespaces of its own.
 func layered(t *testing.T, e *executor.Executor) yurt.Sandbox {
 	t.Helper()
-	return create(t, e, func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = true })
+	return testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = true })
 }
 
 func TestLayer(t *testing.T) {
 	e := testutil.Executor(t)
 	s := layered(t, e)
-	other := command("echo secret > /tmp/secret; touch /workspace/begun; exec sleep 300")
+	other := testutil.Command("echo secret > /tmp/secret; touch /workspace/begun; exec sleep 300")
 	if err := e.StartExecution(t.Context(), s.ID, other); err != nil {
 		t.Fatal(err)
 	}
 	testutil.Eventually(t, "the other execution has begun", func() bool {
-		return run(t, e, s.ID, "test -e /workspace/begun").ExitCode == 0
+		return testutil.Run(t, e, s.ID, "test -e /workspace/begun").ExitCode == 0
 	})
 	tests := []struct{ name, line, want string }{
 		{"is not the first process, and sees itself alone", "echo $$; ls /proc | grep '^[0-9]' | tr '\\n' ' '", "2\n2 3 4 5 "},
@@ -45,7 +45,7 @@ func TestLayer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if r := run(t, e, s.ID, tt.line); r.Stdout != tt.want && tt.name != tests[0].name {
+			if r := testutil.Run(t, e, s.ID, tt.line); r.Stdout != tt.want && tt.name != tests[0].name {
 				t.Errorf("got %q (stderr %q, %+v), want %q", r.Stdout, r.Stderr, r.Error, tt.want)
 			} else if tt.name == tests[0].name && (!strings.HasPrefix(r.Stdout, "2\n2 ") || strings.Count(r.Stdout, " ") > 5) {
 				t.Errorf("it sees %q", r.Stdout)
@@ -54,7 +54,7 @@ func TestLayer(t *testing.T) {
 	}
 	queue := "import ctypes, errno\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.shmget(77, 4096, 0o1600))"
 	for range 2 {
-		if r := execute(t, e, s.ID, python(queue)); r.Stdout != "0\n" { // IPC_CREAT: the first segment of a new namespace
+		if r := testutil.Execute(t, e, s.ID, testutil.Python(queue)); r.Stdout != "0\n" { // IPC_CREAT: the first segment of a new namespace
 			t.Errorf("shared memory of System V: %q, %q", r.Stdout, r.Stderr)
 		}
 	}
@@ -74,17 +74,17 @@ func TestLayerTellsHowItsCommandEnded(t *testing.T) {
 		{"kill -KILL $$", 137, yurt.ErrorTypeSignaled, ""},
 		{"(sleep 300 >/dev/null 2>&1 &) ; echo left", 0, "", "left\n"},
 	} {
-		r := run(t, e, s.ID, tt.line)
+		r := testutil.Run(t, e, s.ID, tt.line)
 		if r.ExitCode != tt.exit || r.Stdout != tt.says {
 			t.Errorf("%s: exit %d, %q, %+v", tt.line, r.ExitCode, r.Stdout, r.Error)
 		}
 		if tt.kind != "" {
-			wantErrorType(t, r, tt.kind)
+			testutil.WantErrorType(t, r, tt.kind)
 		}
 	}
-	missing := command("")
+	missing := testutil.Command("")
 	missing.Command = []string{"/nowhere"}
-	if r := execute(t, e, s.ID, missing); r.ExitCode != 127 {
+	if r := testutil.Execute(t, e, s.ID, missing); r.ExitCode != 127 {
 		t.Errorf("a command that is not there: %+v", r)
 	}
 	// Background processes ended with their execution, and no execution has a leaf.
@@ -92,8 +92,8 @@ func TestLayerTellsHowItsCommandEnded(t *testing.T) {
 		list, err := e.Sandboxes(t.Context())
 		return err == nil && len(list) == 1 && hostProcesses(t, s) == 1 // its init
 	})
-	long := command("trap '' TERM INT; echo begun; (sleep 300 &); while :; do sleep 0.1; done", timeout(testutil.Moment(t, time.Second)))
-	wantErrorType(t, execute(t, e, s.ID, long), yurt.ErrorTypeTimeout)
+	long := testutil.Command("trap '' TERM INT; echo begun; (sleep 300 &); while :; do sleep 0.1; done", testutil.Timeout(testutil.Moment(t, time.Second)))
+	testutil.WantErrorType(t, testutil.Execute(t, e, s.ID, long), yurt.ErrorTypeTimeout)
 	testutil.Eventually(t, "nothing is left after a timeout", func() bool { return hostProcesses(t, s) == 1 })
 }
 
@@ -103,7 +103,7 @@ func TestProgramsWorkInALayer(t *testing.T) {
 	for name, spec := range programs() {
 		t.Run(name, func(t *testing.T) {
 			spec.Timeout = yurt.Duration(time.Minute)
-			if r := execute(t, e, s.ID, spec); r.Stdout != "works\n" || r.ExitCode != 0 {
+			if r := testutil.Execute(t, e, s.ID, spec); r.Stdout != "works\n" || r.ExitCode != 0 {
 				t.Errorf("exit %d, stdout %.200q, stderr %.2000q, %+v", r.ExitCode, r.Stdout, r.Stderr, r.Error)
 			}
 		})
@@ -113,24 +113,24 @@ func TestProgramsWorkInALayer(t *testing.T) {
 func TestUlimits(t *testing.T) {
 	e := testutil.Executor(t)
 	for _, perExecution := range []bool{false, true} {
-		s := create(t, e, func(s *yurt.SandboxSpec) {
+		s := testutil.Create(t, e, func(s *yurt.SandboxSpec) {
 			s.Template.Isolation.PerExecution = perExecution
 			s.Template.Resources.Ulimits = yurt.Ulimits{NoFile: 99, FSize: 1 << 20, Stack: 4 << 20}
 		})
-		r := run(t, e, s.ID, "ulimit -n; ulimit -Hn; ulimit -s; ulimit -f; ulimit -n 100 2>/dev/null || echo refused; head -c 2000000 /dev/zero > /workspace/x; stat -c %s /workspace/x")
+		r := testutil.Run(t, e, s.ID, "ulimit -n; ulimit -Hn; ulimit -s; ulimit -f; ulimit -n 100 2>/dev/null || echo refused; head -c 2000000 /dev/zero > /workspace/x; stat -c %s /workspace/x")
 		if want := "99\n99\n4096\n2048\nrefused\n1048576\n"; r.Stdout != want {
 			t.Errorf("got %q, want %q (%q)", r.Stdout, want, r.Stderr)
 		}
 	}
-	own := create(t, e, func(s *yurt.SandboxSpec) {
+	own := testutil.Create(t, e, func(s *yurt.SandboxSpec) {
 		s.Template.Resources.Ulimits = yurt.Ulimits{NoFile: 99, FSize: 1 << 20}
 		s.Resources.Ulimits = yurt.Ulimits{NoFile: 3000}
 	})
-	if r := run(t, e, own.ID, "ulimit -n; ulimit -f"); r.Stdout != "3000\n2048\n" {
+	if r := testutil.Run(t, e, own.ID, "ulimit -n; ulimit -f"); r.Stdout != "3000\n2048\n" {
 		t.Errorf("with ulimits of its own there are %q", r.Stdout)
 	}
-	s := create(t, e)
-	if r := run(t, e, s.ID, "ulimit -n"); r.Stdout != "4096\n" {
+	s := testutil.Create(t, e)
+	if r := testutil.Run(t, e, s.ID, "ulimit -n"); r.Stdout != "4096\n" {
 		t.Errorf("without ulimits of the template's there are %q", r.Stdout)
 	}
 	spec := testutil.Spec()
@@ -144,8 +144,8 @@ func TestUlimits(t *testing.T) {
 // not do on a host that pipes core dumps to a program.
 func TestNoCoreDumps(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
-	r := execute(t, e, s.ID, python(`
+	s := testutil.Create(t, e)
+	r := testutil.Execute(t, e, s.ID, testutil.Python(`
 import ctypes, os, resource
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 print(resource.getrlimit(resource.RLIMIT_CORE))
@@ -163,8 +163,8 @@ print(os.WCOREDUMP(os.waitpid(pid, 0)[1]))`))
 func TestClocksBeginWithTheSandbox(t *testing.T) {
 	e := testutil.Executor(t)
 	before := uptime(t)
-	s := create(t, e)
-	r := execute(t, e, s.ID, python("import time\nprint(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), open('/proc/uptime').read().split()[0])"))
+	s := testutil.Create(t, e)
+	r := testutil.Execute(t, e, s.ID, testutil.Python("import time\nprint(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), open('/proc/uptime').read().split()[0])"))
 	age := uptime(t) - before + 2 // whole seconds are subtracted from the clocks
 	var monotonic, boottime, file float64
 	if _, err := fmt.Sscan(r.Stdout, &monotonic, &boottime, &file); err != nil || max(monotonic, boottime, file) > age {

@@ -15,13 +15,13 @@ import (
 
 func TestMemoryLimit(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
-	r := execute(t, e, s.ID, python("print('before', flush=True)\nx = bytearray(512 << 20)\nprint('after')"))
-	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+	r := testutil.Execute(t, e, s.ID, testutil.Python("print('before', flush=True)\nx = bytearray(512 << 20)\nprint('after')"))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
 	if r.Stdout != "before\n" || r.ExitCode != 137 {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
 	}
-	r = execute(t, e, s.ID, python("x = bytearray(16 << 20)\nprint(len(x))"))
+	r = testutil.Execute(t, e, s.ID, testutil.Python("x = bytearray(16 << 20)\nprint(len(x))"))
 	if r.Error != nil || r.Metrics.MemoryPeakBytes < 16<<20 || r.Metrics.MemoryPeakBytes > 64<<20 {
 		t.Errorf("after that: %+v, peak %d", r.Error, r.Metrics.MemoryPeakBytes)
 	}
@@ -59,11 +59,11 @@ func aboutTheBurst(t *testing.T, n int) {
 // TestMemoryAgainAndAgain: processes that an execution has left behind may not run out of memory without end.
 func TestMemoryAgainAndAgain(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 32 << 20 })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 32 << 20 })
 	if _, err := e.WriteFile(t.Context(), s.ID, "starving.py", strings.NewReader(starving), yurt.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, e, s.ID, "(setsid python3 /workspace/starving.py >/dev/null 2>&1 &); true")
+	r := testutil.Run(t, e, s.ID, "(setsid python3 /workspace/starving.py >/dev/null 2>&1 &); true")
 	if r.ExitCode != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -81,28 +81,28 @@ func TestMemoryAgainAndAgain(t *testing.T) {
 // processor memory fills too slowly for this one.
 func TestContextOutOfMemoryAgainAndAgain(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
 	began := time.Now()
-	r := execute(t, e, s.ID, cell(starving, timeout(30*time.Second)))
-	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	r := testutil.Execute(t, e, s.ID, testutil.Cell(starving, testutil.Timeout(30*time.Second)))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
 	if took := time.Since(began); took > 20*time.Second || !strings.Contains(r.Error.Message, "ended together") {
 		t.Errorf("after %s: %+v", took, r.Error)
 	}
 	aboutTheBurst(t, endsOf(t, e, s.ID))
-	if r := execute(t, e, s.ID, cell("print('works')")); r.Stdout != "works\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell("print('works')")); r.Stdout != "works\n" {
 		t.Errorf("afterwards: %+v", r)
 	}
 }
 
 func TestProcessLimit(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 20 })
-	r := execute(t, e, s.ID, python("import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\nexcept OSError as e: print(n, e.errno)"))
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 20 })
+	r := testutil.Execute(t, e, s.ID, testutil.Python("import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\nexcept OSError as e: print(n, e.errno)"))
 	if r.Stdout != "19 11\n" { // itself, and EAGAIN
 		t.Errorf("with 20 processes allowed it could start: %q, %+v", r.Stdout, r.Error)
 	}
-	run(t, e, s.ID, "true") // refused or not, it must not hang
-	bomb := run(t, e, s.ID, ":(){ :|:& };:", timeout(2*time.Second))
+	testutil.Run(t, e, s.ID, "true") // refused or not, it must not hang
+	bomb := testutil.Run(t, e, s.ID, ":(){ :|:& };:", testutil.Timeout(2*time.Second))
 	if bomb.Error == nil && bomb.ExitCode == 0 {
 		t.Logf("the bomb's own shell exited at once: %+v", bomb)
 	}
@@ -111,11 +111,11 @@ func TestProcessLimit(t *testing.T) {
 // TestForkBombIsEndedByItsTimeout: the timeout ends a fork bomb, and its processes do not hinder the next execution.
 func TestForkBombIsEndedByItsTimeout(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 64 })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 64 })
 	for range 5 {
-		r := execute(t, e, s.ID, python("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", timeout(500*time.Millisecond)))
-		wantErrorType(t, r, yurt.ErrorTypeTimeout)
-		if r := run(t, e, s.ID, strings.Repeat("sleep 0.1 & ", 60)+"wait; echo alive"); r.Stdout != "alive\n" || r.Stderr != "" {
+		r := testutil.Execute(t, e, s.ID, testutil.Python("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", testutil.Timeout(500*time.Millisecond)))
+		testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
+		if r := testutil.Run(t, e, s.ID, strings.Repeat("sleep 0.1 & ", 60)+"wait; echo alive"); r.Stdout != "alive\n" || r.Stderr != "" {
 			t.Errorf("the sandbox does not work any more: %+v", r)
 		}
 	}
@@ -123,8 +123,8 @@ func TestForkBombIsEndedByItsTimeout(t *testing.T) {
 
 func TestCPULimit(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.2 })
-	r := execute(t, e, s.ID, python("import time\nend = time.time() + 2\nwhile time.time() < end: pass"))
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.2 })
+	r := testutil.Execute(t, e, s.ID, testutil.Python("import time\nend = time.time() + 2\nwhile time.time() < end: pass"))
 	// A fifth of two seconds; a period more on either side is the kernel's business.
 	if r.Error != nil || r.Metrics.CPUMS > 700 || r.Metrics.CPUMS < 50 {
 		t.Errorf("used %.0f ms of CPU in 2 s at 0.2 cores: %+v", r.Metrics.CPUMS, r.Error)
@@ -133,19 +133,19 @@ func TestCPULimit(t *testing.T) {
 
 func TestDiskLimit(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Disk = 8 << 20 })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Disk = 8 << 20 })
 	for _, dir := range []string{"/workspace", "/tmp"} {
-		r := run(t, e, s.ID, "head -c 20000000 /dev/zero > "+dir+"/big; stat -c %s "+dir+"/big; rm "+dir+"/big")
+		r := testutil.Run(t, e, s.ID, "head -c 20000000 /dev/zero > "+dir+"/big; stat -c %s "+dir+"/big; rm "+dir+"/big")
 		if r.Stdout != "8388608\n" || !strings.Contains(r.Stderr, "No space left") {
 			t.Errorf("%s took %q, said %q", dir, r.Stdout, r.Stderr)
 		}
 	}
-	run(t, e, s.ID, "head -c 20000000 /dev/zero > /workspace/big")
+	testutil.Run(t, e, s.ID, "head -c 20000000 /dev/zero > /workspace/big")
 	_, err := e.WriteFile(t.Context(), s.ID, "more", strings.NewReader(strings.Repeat("x", 1<<20)), yurt.WriteOptions{})
 	if yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
 		t.Errorf("writing to a full workspace gave %v", err)
 	}
-	if r := execute(t, e, s.ID, python("print('runs')")); r.Stdout != "runs\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("print('runs')")); r.Stdout != "runs\n" {
 		t.Errorf("a full workspace keeps code from running: %+v", r)
 	}
 }
@@ -192,14 +192,14 @@ func pidMax(t *testing.T) int {
 // thread that is dead already.
 func TestTimeoutEndsAProcessWithoutItsMainThread(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	code := "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint('gone', flush=True)\nctypes.PyDLL(None).pthread_exit(None)"
-	r := execute(t, e, s.ID, python(code, timeout(testutil.Moment(t, time.Second))))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := testutil.Execute(t, e, s.ID, testutil.Python(code, testutil.Timeout(testutil.Moment(t, time.Second))))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.Stdout != "gone\n" {
 		t.Errorf("it said %q", r.Stdout)
 	}
 	testutil.Eventually(t, "the process is gone", func() bool {
-		return run(t, e, s.ID, "ps -eo comm= | grep -c python").Stdout == "0\n"
+		return testutil.Run(t, e, s.ID, "ps -eo comm= | grep -c python").Stdout == "0\n"
 	})
 }

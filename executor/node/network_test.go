@@ -20,7 +20,7 @@ func TestNetworksAreNotShared(t *testing.T) {
 	seen := map[string]string{link(t, "/proc/self/ns/net"): "the host"}
 	host := link(t, "/proc/self/ns/user")
 	for range 8 { // more than are made ahead
-		s := create(t, e)
+		s := testutil.Create(t, e)
 		path := fmt.Sprintf("/proc/%d/ns/net", s.PID)
 		network := link(t, path)
 		if other := seen[network]; other != "" {
@@ -30,7 +30,7 @@ func TestNetworksAreNotShared(t *testing.T) {
 		if owner := ownerOf(t, path); owner != host {
 			t.Errorf("the network of %s belongs to %s, the host is %s", s.ID, owner, host)
 		}
-		r := run(t, e, s.ID, "exec bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'")
+		r := testutil.Run(t, e, s.ID, "exec bash -c 'exec 3<>/dev/tcp/127.0.0.1/1'")
 		if want := "Connection refused"; !strings.Contains(r.Stderr+r.Stdout, want) { // and not that it is unreachable
 			t.Errorf("connecting to itself, %s says %q %q", s.ID, r.Stdout, r.Stderr)
 		}

@@ -12,8 +12,8 @@ import (
 func TestOpenFilesOfASandbox(t *testing.T) {
 	e := testutil.Executor(t)
 	begin := func() int {
-		s := create(t, e)
-		if err := e.StartExecution(t.Context(), s.ID, command("sleep 300")); err != nil {
+		s := testutil.Create(t, e)
+		if err := e.StartExecution(t.Context(), s.ID, testutil.Command("sleep 300")); err != nil {
 			t.Fatal(err)
 		}
 		open, err := os.ReadDir("/proc/self/fd")

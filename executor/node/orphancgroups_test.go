@@ -14,7 +14,7 @@ func TestCgroupsOfWhatWasLeftAreRemoved(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	e := testutil.Start(t, config)
-	sandbox := create(t, e).ID
+	sandbox := testutil.Create(t, e).ID
 	leaves := func() (n int) {
 		for _, hierarchy := range []string{"memory", ""} { // of v1 and of v2
 			found, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, executor.CgroupName(config.StateDir), sandbox, "runs/*/cgroup.procs"))
@@ -27,14 +27,14 @@ func TestCgroupsOfWhatWasLeftAreRemoved(t *testing.T) {
 	}
 	const runs = 20
 	for range runs {
-		run(t, e, sandbox, "(while ! [ -e /tmp/go ]; do sleep 0.1; done) &")
+		testutil.Run(t, e, sandbox, "(while ! [ -e /tmp/go ]; do sleep 0.1; done) &")
 	}
 	if n := leaves(); n < runs {
 		t.Fatalf("%d cgroups are there, want one for each of the %d runs that left something", n, runs)
 	}
-	run(t, e, sandbox, "touch /tmp/go")
+	testutil.Run(t, e, sandbox, "touch /tmp/go")
 	testutil.Eventually(t, "cgroups of runs that left nothing any more", func() bool {
-		run(t, e, sandbox, "true")
+		testutil.Run(t, e, sandbox, "true")
 		return leaves() < runs/2
 	})
 }

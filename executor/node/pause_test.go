@@ -37,7 +37,7 @@ func cpu(t testing.TB, e *executor.Executor, sandbox string) float64 {
 
 func TestPausedSandboxStandsStill(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	busy := begin(t, e, s.ID, "echo up; setsid sh -c 'while :; do :; done' & while :; do :; done")
 	awaitOutput(t, e, s.ID, busy, "up")
 	pause(t, e, s.ID)
@@ -49,42 +49,42 @@ func TestPausedSandboxStandsStill(t *testing.T) {
 	if list, err := e.Sandboxes(t.Context()); err != nil || list[0].State != yurt.SandboxPaused {
 		t.Errorf("it is said to be %+v, %v", list, err)
 	}
-	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeIllegalTransition {
+	if err := e.StartExecution(t.Context(), s.ID, testutil.Command("true")); yurt.CodeOf(err) != yurt.CodeIllegalTransition {
 		t.Errorf("starting something in it: %v", err)
 	}
 	pause(t, e, s.ID) // a second pause has no effect
 	if err := e.SignalExecution(t.Context(), s.ID, busy, yurt.SignalKill); err != nil {
 		t.Fatal(err)
 	}
-	if r := wait(t, e, s.ID, busy); r.ExitCode != 137 {
+	if r := testutil.Wait(t, e, s.ID, busy); r.ExitCode != 137 {
 		t.Errorf("killed while paused: %+v", r)
 	}
 	resume(t, e, s.ID)
 	resume(t, e, s.ID)
-	if r := run(t, e, s.ID, "echo works on"); r.Stdout != "works on\n" {
+	if r := testutil.Run(t, e, s.ID, "echo works on"); r.Stdout != "works on\n" {
 		t.Errorf("got %+v", r)
 	}
 }
 
 func TestTimeoutsStandStillWhilePaused(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	limit := testutil.Moment(t, 4*time.Second)
-	cat := begin(t, e, s.ID, "cat", stdinOpen, timeout(limit))
-	late := begin(t, e, s.ID, "sleep 1000", timeout(limit))
+	cat := begin(t, e, s.ID, "cat", stdinOpen, testutil.Timeout(limit))
+	late := begin(t, e, s.ID, "sleep 1000", testutil.Timeout(limit))
 	pause(t, e, s.ID)
 	time.Sleep(limit + 500*time.Millisecond) // longer than they may run
 	resume(t, e, s.ID)
 	write(t, e, s.ID, cat, "in time", true)
-	if r := wait(t, e, s.ID, cat); r.Stdout != "in time" || r.Error != nil {
+	if r := testutil.Wait(t, e, s.ID, cat); r.Stdout != "in time" || r.Error != nil {
 		t.Errorf("got %q, %+v", r.Stdout, r.Error)
 	}
-	wantErrorType(t, wait(t, e, s.ID, late), yurt.ErrorTypeTimeout)
+	testutil.WantErrorType(t, testutil.Wait(t, e, s.ID, late), yurt.ErrorTypeTimeout)
 }
 
 func TestPausedSandboxIsDestroyed(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	id := begin(t, e, s.ID, counting)
 	awaitOutput(t, e, s.ID, id, "1\n")
 	pause(t, e, s.ID)
@@ -97,8 +97,8 @@ func TestPauseOutlivesTheExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
-	id := begin(t, first, s.ID, counting, timeout(time.Minute))
+	s := testutil.Create(t, first)
+	id := begin(t, first, s.ID, counting, testutil.Timeout(time.Minute))
 	awaitOutput(t, first, s.ID, id, "1\n")
 	pause(t, first, s.ID)
 	if err := first.Close(); err != nil {
@@ -119,14 +119,14 @@ func TestPauseOutlivesTheExecutor(t *testing.T) {
 	if err := e.SignalExecution(t.Context(), s.ID, id, 15); err != nil {
 		t.Fatal(err)
 	}
-	wantErrorType(t, wait(t, e, s.ID, id), yurt.ErrorTypeSignaled)
+	testutil.WantErrorType(t, testutil.Wait(t, e, s.ID, id), yurt.ErrorTypeSignaled)
 }
 
 func TestProcesses(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	left := begin(t, e, s.ID, "setsid sleep 1000 & echo $!")
-	wait(t, e, s.ID, left)
+	testutil.Wait(t, e, s.ID, left)
 	runs := begin(t, e, s.ID, "echo up; sleep 2000; true")
 	awaitOutput(t, e, s.ID, runs, "up")
 	var sleeper yurt.Process
@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 
 func TestSandboxStats(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	id := begin(t, e, s.ID, "head -c 20000000 /dev/zero >/workspace/file; echo up; sleep 1000")
 	awaitOutput(t, e, s.ID, id, "up")
 	stats, err := e.SandboxStats(t.Context(), s.ID)
@@ -182,7 +182,7 @@ func TestSandboxStats(t *testing.T) {
 // TestCreateSaysWhereItsTimeGoes: each step of a create is a part of the whole.
 func TestCreateSaysWhereItsTimeGoes(t *testing.T) {
 	e := testutil.Executor(t)
-	phases := create(t, e).Phases
+	phases := testutil.Create(t, e).Phases
 	for _, step := range []string{"launch", "init", "total"} {
 		if phases[step] <= 0 {
 			t.Errorf("nothing is said of %s: %v", step, phases)

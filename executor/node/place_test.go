@@ -48,18 +48,18 @@ func startFork(t *testing.T, e *executor.Executor, sandbox string, spec yurt.Exe
 // has started, is ended without the other, and is told of its own want of memory.
 func TestForksHaveCgroupsOfTheirOwn(t *testing.T) {
 	e, sandbox := zygoteSandbox(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 128 << 20 })
-	a, b := python(tree), python(tree)
+	a, b := testutil.Python(tree), testutil.Python(tree)
 	startFork(t, e, sandbox, a)
 	startFork(t, e, sandbox, b)
 	if got := ofRuns(t, e, sandbox); len(got) != 2 || got[a.ID] != 2 || got[b.ID] != 2 {
 		t.Errorf("processes %v", got)
 	}
-	r := execute(t, e, sandbox, python("print("+isFork+", flush=True)\nx = bytearray(512 << 20)"))
-	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	r := testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+", flush=True)\nx = bytearray(512 << 20)"))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
 	if r.Stdout != "1\n" {
 		t.Errorf("stdout %q", r.Stdout)
 	}
-	r = execute(t, e, sandbox, python("print("+isFork+")\nx = bytearray(16 << 20)\nfor i in range(10 ** 6): pass"))
+	r = testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+")\nx = bytearray(16 << 20)\nfor i in range(10 ** 6): pass"))
 	if r.Stdout != "1\n" || r.Error != nil || r.Metrics.MemoryPeakBytes < 16<<20 || r.Metrics.MemoryPeakBytes > 128<<20 || r.Metrics.CPUMS == 0 {
 		t.Errorf("stdout %q, error %+v, used %+v", r.Stdout, r.Error, r.Metrics)
 	}
@@ -67,8 +67,8 @@ func TestForksHaveCgroupsOfTheirOwn(t *testing.T) {
 		if err := e.SignalExecution(t.Context(), sandbox, id, yurt.SignalKill); err != nil {
 			t.Error(err)
 		}
-		r := wait(t, e, sandbox, id)
-		wantErrorType(t, r, yurt.ErrorTypeSignaled)
+		r := testutil.Wait(t, e, sandbox, id)
+		testutil.WantErrorType(t, r, yurt.ErrorTypeSignaled)
 		testutil.Eventually(t, "the end of all that it has started, and of nothing else", func() bool {
 			got := ofRuns(t, e, sandbox)
 			return got[id] == 0 && (id == b.ID || got[b.ID] == 2)
@@ -82,10 +82,10 @@ func TestForksThatWaitAreEnded(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
 	for _, attack := range []string{"os.kill(zygotes[1], signal.SIGKILL)", "os.kill(zygotes[1], signal.SIGSTOP)", "for pid in reversed(zygotes): os.kill(pid, signal.SIGKILL)"} {
 		untilForked(t, e, sandbox)
-		if r := execute(t, e, sandbox, python(findZygotes+attack)); r.Error != nil {
+		if r := testutil.Execute(t, e, sandbox, testutil.Python(findZygotes+attack)); r.Error != nil {
 			t.Fatalf("error %+v, stderr %q", r.Error, r.Stderr)
 		}
-		spec := python("print('on', flush=True)\nimport time\nwhile True: time.sleep(0.01)")
+		spec := testutil.Python("print('on', flush=True)\nimport time\nwhile True: time.sleep(0.01)")
 		if err := e.StartExecution(t.Context(), sandbox, spec); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestForksThatWaitAreEnded(t *testing.T) {
 		if err := e.SignalExecution(t.Context(), sandbox, spec.ID, yurt.SignalKill); err != nil {
 			t.Error(err)
 		}
-		wait(t, e, sandbox, spec.ID)
+		testutil.Wait(t, e, sandbox, spec.ID)
 	}
 }
 
@@ -111,13 +111,13 @@ func playFork(ctx context.Context, e *executor.Executor, sandbox string) (yurt.E
 	}
 	node.GrantZygotes(e.Node, patience)
 	for begun := time.Now(); time.Since(begun) < 2*patience; {
-		probe := python("print(" + isFork + ")")
+		probe := testutil.Python("print(" + isFork + ")")
 		if err := e.StartExecution(ctx, sandbox, probe); err != nil {
 			return probe, err
 		}
 		r, err := e.WaitExecution(ctx, sandbox, probe.ID)
 		if err != nil || r.Stdout == "1\n" {
-			return python(tree), err
+			return testutil.Python(tree), err
 		}
 	}
 	return yurt.ExecutionSpec{}, errors.New("no run was forked from a zygote")
@@ -144,7 +144,7 @@ func TestForkOfAKilledExecutor(t *testing.T) {
 	if err := e.SignalExecution(t.Context(), sandbox, id, yurt.SignalKill); err != nil {
 		t.Error(err)
 	}
-	wantErrorType(t, wait(t, e, sandbox, id), yurt.ErrorTypeSignaled)
+	testutil.WantErrorType(t, testutil.Wait(t, e, sandbox, id), yurt.ErrorTypeSignaled)
 	testutil.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, sandbox)) == 0 })
 	untilForked(t, e, sandbox)
 }
@@ -154,14 +154,14 @@ func TestForksEndAtTheTimeoutForTheNextExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	untilForked(t, first, s.ID)
-	spec := python(tree, timeout(testutil.Moment(t, 2*time.Second)))
+	spec := testutil.Python(tree, testutil.Timeout(testutil.Moment(t, 2*time.Second)))
 	startFork(t, first, s.ID, spec)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	e := testutil.Start(t, config)
-	wantErrorType(t, wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
+	testutil.WantErrorType(t, testutil.Wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
 	testutil.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, s.ID)) == 0 })
 }

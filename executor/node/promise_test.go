@@ -54,7 +54,7 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 	if err := e.DestroySandbox(t.Context(), <-made); err != nil {
 		t.Fatal(err)
 	}
-	create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 500 << 20 })
+	testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 500 << 20 })
 
 	for field, change := range map[string]func(*yurt.Resources){
 		"resources.memory": func(r *yurt.Resources) { r.Memory = 601 << 20 },

@@ -88,8 +88,8 @@ func testDiskQuota(t *testing.T, config executor.Config, dir string) {
 	testDoctorOfQuotas(t, dir)
 	config.Transient = true
 	e := testutil.Start(t, config)
-	s, other := create(t, e, byQuota), create(t, e, byQuota)
-	r := run(t, e, s.ID, "ls -A; stat -c %U:%a .; df -k --output=size . | tail -n 1; grep ' /workspace ' /proc/mounts | grep -c 'nosuid,nodev'")
+	s, other := testutil.Create(t, e, byQuota), testutil.Create(t, e, byQuota)
+	r := testutil.Run(t, e, s.ID, "ls -A; stat -c %U:%a .; df -k --output=size . | tail -n 1; grep ' /workspace ' /proc/mounts | grep -c 'nosuid,nodev'")
 	if got := strings.Fields(r.Stdout); strings.Join(got, " ") != "user:755 4096 1" {
 		t.Errorf("a new one is %q, %s, %+v", got, r.Stderr, r.Error)
 	}
@@ -99,14 +99,14 @@ func testDiskQuota(t *testing.T, config executor.Config, dir string) {
 		"deleted ones":  "rm -rf ./*; exec 3> c; rm c; head -c 5M /dev/zero >&3",
 		"inodes":        "rm -rf ./*; mkdir d; cd d; seq 1500 | xargs touch",
 	} {
-		if r := run(t, e, s.ID, line); !isFull(r.Stderr) {
+		if r := testutil.Run(t, e, s.ID, line); !isFull(r.Stderr) {
 			t.Errorf("too many %s: %q, %q, %+v", what, r.Stdout, r.Stderr, r.Error)
 		}
 	}
-	if r := run(t, e, s.ID, "rm -rf ./*; head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
+	if r := testutil.Run(t, e, s.ID, "rm -rf ./*; head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
 		t.Errorf("less than it holds: %q, %q", r.Stdout, r.Stderr)
 	}
-	if r := run(t, e, other.ID, "head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
+	if r := testutil.Run(t, e, other.ID, "head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
 		t.Errorf("the other one: %q, %q", r.Stdout, r.Stderr)
 	}
 	testQuotaOfFiles(t, e, s.ID)
@@ -145,7 +145,7 @@ func testQuotaOfFiles(t *testing.T, e *executor.Executor, id string) {
 			t.Errorf("%s that does not fit: %v", what, err)
 		}
 	}
-	run(t, e, id, "rm -rf ./*; mkdir d; cd d; seq 1500 | xargs touch")
+	testutil.Run(t, e, id, "rm -rf ./*; mkdir d; cd d; seq 1500 | xargs touch")
 	if _, err := e.WriteFile(t.Context(), id, "one-more", strings.NewReader(""), yurt.WriteOptions{}); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
 		t.Errorf("one file too many: %v", err)
 	}
@@ -155,8 +155,8 @@ func TestDiskQuotaHoldsForTheNextExecutor(t *testing.T) { onQuotas(t, testDiskQu
 
 func testDiskQuotaHolds(t *testing.T, config executor.Config, dir string) {
 	first := testutil.Open(t, config)
-	s, dies := create(t, first, byQuota), create(t, first, byQuota)
-	if r := run(t, first, s.ID, "head -c 3M /dev/zero > f"); r.Error != nil {
+	s, dies := testutil.Create(t, first, byQuota), testutil.Create(t, first, byQuota)
+	if r := testutil.Run(t, first, s.ID, "head -c 3M /dev/zero > f"); r.Error != nil {
 		t.Fatal(r.Error)
 	}
 	if err := first.Close(); err != nil {
@@ -164,7 +164,7 @@ func testDiskQuotaHolds(t *testing.T, config executor.Config, dir string) {
 	}
 	testutil.Kill(t, dies.PID)
 	e := testutil.Start(t, config)
-	if r := run(t, e, s.ID, "wc -c < f; head -c 3M /dev/zero > g"); r.Stdout != "3145728\n" || !isFull(r.Stderr) {
+	if r := testutil.Run(t, e, s.ID, "wc -c < f; head -c 3M /dev/zero > g"); r.Stdout != "3145728\n" || !isFull(r.Stderr) {
 		t.Errorf("after a restart: %q, %q, %+v", r.Stdout, r.Stderr, r.Error)
 	}
 	if _, err := e.WriteFile(t.Context(), s.ID, "h", bytes.NewReader(make([]byte, 3<<20)), yurt.WriteOptions{}); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
@@ -180,8 +180,8 @@ func testDiskQuotaIsGivenBack(t *testing.T, config executor.Config, dir string) 
 	config.Transient = true
 	e := testutil.Start(t, config)
 	before := inodes(t, dir)
-	s := create(t, e, byQuota)
-	if r := run(t, e, s.ID, `/usr/bin/python3 -c "
+	s := testutil.Create(t, e, byQuota)
+	if r := testutil.Run(t, e, s.ID, `/usr/bin/python3 -c "
 import os
 for i in range(900): os.mkdir('d'); os.chdir('d')
 os.chdir('/workspace'); os.mkdir('hidden'); open('hidden/f', 'w').close(); os.chmod('hidden', 0)
@@ -214,8 +214,8 @@ func TestDiskQuotaOfAbandonedState(t *testing.T) { onQuotas(t, testDiskQuotaOfAb
 func testDiskQuotaOfAbandonedState(t *testing.T, config executor.Config, dir string) {
 	e := testutil.Open(t, config)
 	for range 2 {
-		s := create(t, e, byQuota)
-		if r := run(t, e, s.ID, "mkdir -p a/b && head -c 1M /dev/zero > a/b/c"); r.Error != nil || r.ExitCode != 0 {
+		s := testutil.Create(t, e, byQuota)
+		if r := testutil.Run(t, e, s.ID, "mkdir -p a/b && head -c 1M /dev/zero > a/b/c"); r.Error != nil || r.ExitCode != 0 {
 			t.Fatalf("%q, %+v", r.Stderr, r.Error)
 		}
 	}

@@ -14,22 +14,22 @@ import (
 func TestResultTellsItsEvents(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	for _, tt := range []struct {
 		name string
 		spec yurt.ExecutionSpec
 		gaps int
 	}{
-		{"a command", command("for i in 1 2 3; do echo $i; sleep 0.02; echo höre >&2; done; exit 3"), 0},
-		{"a command with no output", command("true"), 0},
-		{"a command that is not there", command("", func(s *yurt.ExecutionSpec) { s.Command = []string{"no-such-program"} }), 0},
-		{"output that is cut", command("head -c 100000 /dev/zero | tr '\\0' x", func(s *yurt.ExecutionSpec) { s.OutputLimit = 70_000 }), 0},
-		{"output that is not text", command(`printf 'a\377'; sleep 0.05; echo end`), 1},
-		{"a context", cell("print('one')\ndisplay({'a': 1})\nprint('two', flush=True)\n6 * 7"), 0},
-		{"what it ran out of time with", command("echo begun; sleep 300", timeout(testutil.Moment(t, 300*time.Millisecond))), 0},
+		{"a command", testutil.Command("for i in 1 2 3; do echo $i; sleep 0.02; echo höre >&2; done; exit 3"), 0},
+		{"a command with no output", testutil.Command("true"), 0},
+		{"a command that is not there", testutil.Command("", func(s *yurt.ExecutionSpec) { s.Command = []string{"no-such-program"} }), 0},
+		{"output that is cut", testutil.Command("head -c 100000 /dev/zero | tr '\\0' x", func(s *yurt.ExecutionSpec) { s.OutputLimit = 70_000 }), 0},
+		{"output that is not text", testutil.Command(`printf 'a\377'; sleep 0.05; echo end`), 1},
+		{"a context", testutil.Cell("print('one')\ndisplay({'a': 1})\nprint('two', flush=True)\n6 * 7"), 0},
+		{"what it ran out of time with", testutil.Command("echo begun; sleep 300", testutil.Timeout(testutil.Moment(t, 300*time.Millisecond))), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := execute(t, e, s.ID, tt.spec)
+			r := testutil.Execute(t, e, s.ID, tt.spec)
 			watch := func(events *[]yurt.Event) func(yurt.Event) error {
 				return func(event yurt.Event) error {
 					event.At = event.At.UTC().Truncate(time.Millisecond)

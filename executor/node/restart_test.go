@@ -56,7 +56,7 @@ func playExecutor(encoded string) error {
 	if err != nil {
 		return err
 	}
-	spec := command("i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); sleep 0.01; done")
+	spec := testutil.Command("i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); sleep 0.01; done")
 	if os.Getenv(forkEnv) != "" {
 		if spec, err = playFork(ctx, e, s.ID); err != nil {
 			return err
@@ -95,7 +95,7 @@ func TestKilledExecutorIsFollowedByAnother(t *testing.T) {
 	if r.Stdout != want.String() || r.ExitCode != 0 {
 		t.Errorf("exit %d, output lost or doubled: %d bytes of %d, %q…", r.ExitCode, len(r.Stdout), want.Len(), r.Stdout[:min(80, len(r.Stdout))])
 	}
-	if r := run(t, e, sandboxID, "echo works on"); r.Stdout != "works on\n" {
+	if r := testutil.Run(t, e, sandboxID, "echo works on"); r.Stdout != "works on\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -106,8 +106,8 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
-	spec := command("(sleep 100 &); echo started; exec sleep 100")
+	s := testutil.Create(t, first)
+	spec := testutil.Command("(sleep 100 &); echo started; exec sleep 100")
 	spec.Timeout = yurt.Duration(testutil.Moment(t, 3*time.Second))
 	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
@@ -134,11 +134,11 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	if err != nil || len(processes) != 2 || processes[0].ExecutionID != spec.ID || processes[1].ExecutionID != spec.ID {
 		t.Errorf("its processes are %+v, %v", processes, err)
 	}
-	r := run(t, e, s.ID, "echo beside it")
+	r := testutil.Run(t, e, s.ID, "echo beside it")
 	if r.Stdout != "beside it\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "started\n" || r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout {
+	if r := testutil.Wait(t, e, s.ID, spec.ID); r.Stdout != "started\n" || r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout {
 		t.Errorf("it ended with %+v, %+v", r, r.Error)
 	}
 	testutil.Eventually(t, "the end of what it started", func() bool {

@@ -22,8 +22,8 @@ func TestReboot(t *testing.T) {
 	config.RunDir = t.TempDir()
 	first := testutil.Open(t, config)
 	open(t, first, room("a"))
-	plain, onDisk := create(t, first), create(t, first, onImage)
-	if r := run(t, first, plain.ID, "yes | head -c 1000000"); r.Error != nil {
+	plain, onDisk := testutil.Create(t, first), testutil.Create(t, first, onImage)
+	if r := testutil.Run(t, first, plain.ID, "yes | head -c 1000000"); r.Error != nil {
 		t.Fatal(r.Error)
 	}
 	if err := first.Close(); err != nil {
@@ -99,7 +99,7 @@ func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 		if r, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil || strings.Count(r.Stdout, "\n") != 300 {
 			t.Errorf("it has %+v, %v", r, err)
 		}
-		if r := run(t, e, sandboxID, "yes | head -c 1000000"); len(r.Stdout) != 1_000_000 || r.ExitCode != 0 {
+		if r := testutil.Run(t, e, sandboxID, "yes | head -c 1000000"); len(r.Stdout) != 1_000_000 || r.ExitCode != 0 {
 			t.Errorf("it works on with %d bytes, %+v", len(r.Stdout), r.Error)
 		}
 		if _, err := os.Stat(now); !errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func TestLargeLogsAreOnDisk(t *testing.T) {
 	config := testutil.Config(t, testutil.Build(t))
 	config.RunDir = t.TempDir()
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	size := func(dir, name string) int64 {
 		t.Helper()
 		info, err := os.Stat(filepath.Join(dir, "sandboxes", s.ID, "runs", name))
@@ -134,16 +134,16 @@ func TestLargeLogsAreOnDisk(t *testing.T) {
 	}
 	memory := executor.RunDir(config.RunDir, config.StateDir)
 	const output = 3_000_000
-	large := command("yes | head -c 3000000")
-	if r := execute(t, first, s.ID, large); len(r.Stdout) != output {
+	large := testutil.Command("yes | head -c 3000000")
+	if r := testutil.Execute(t, first, s.ID, large); len(r.Stdout) != output {
 		t.Fatalf("it printed %d bytes", len(r.Stdout))
 	}
 	if inMemory, onDisk := size(memory, large.ID), size(config.StateDir, large.ID); inMemory > 64<<10 || onDisk < output-64<<10 || onDisk > output*3/2 {
 		t.Errorf("%d bytes are in memory and %d on disk", inMemory, onDisk)
 	}
 	node.SetLogMemory(first.Node, 0)
-	small := command("echo small")
-	execute(t, first, s.ID, small)
+	small := testutil.Command("echo small")
+	testutil.Execute(t, first, s.ID, small)
 	if inMemory, onDisk := size(memory, small.ID), size(config.StateDir, small.ID); inMemory > 0 || onDisk < int64(len("small")) {
 		t.Errorf("with no memory left, %d bytes are in memory and %d on disk", inMemory, onDisk)
 	}

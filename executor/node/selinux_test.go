@@ -60,14 +60,14 @@ func categories(t *testing.T, s yurt.Sandbox) string {
 func wantWork(t *testing.T, e *executor.Executor, s yurt.Sandbox) {
 	t.Helper()
 	own := categories(t, s)
-	r := run(t, e, s.ID, `tr -d '\0' < /proc/self/attr/current; echo; echo kept > /workspace/out; echo kept > /tmp/out && cat /tmp/out; df /workspace > /dev/null && echo sized`)
+	r := testutil.Run(t, e, s.ID, `tr -d '\0' < /proc/self/attr/current; echo; echo kept > /workspace/out; echo kept > /tmp/out && cat /tmp/out; df /workspace > /dev/null && echo sized`)
 	if want := seLinux().Process + ":" + own + "\nkept\nsized\n"; r.Stdout != want || r.Stderr != "" {
 		t.Errorf("a run says %q, %q, want %q", r.Stdout, r.Stderr, want)
 	}
 	if _, err := e.WriteFile(t.Context(), s.ID, "in", strings.NewReader("text"), yurt.WriteOptions{}); err != nil {
 		t.Errorf("writing a file: %v", err)
 	}
-	if r := run(t, e, s.ID, "cat in && echo more >> in && mkdir dir && mv in dir/in"); r.Stdout != "text" || r.ExitCode != 0 {
+	if r := testutil.Run(t, e, s.ID, "cat in && echo more >> in && mkdir dir && mv in dir/in"); r.Stdout != "text" || r.ExitCode != 0 {
 		t.Errorf("a file of the API: %q, %q", r.Stdout, r.Stderr)
 	}
 	file, _, err := e.ReadFile(t.Context(), s.ID, "dir/in", yurt.Span{})
@@ -92,19 +92,19 @@ func TestSELinuxLabels(t *testing.T) {
 		return
 	}
 	e := labelled(t, testutil.Config(t, testutil.Build(t)))
-	plain, layers, image := create(t, e), layered(t, e), create(t, e, onImage)
+	plain, layers, image := testutil.Create(t, e), layered(t, e), testutil.Create(t, e, onImage)
 	for _, s := range []yurt.Sandbox{plain, layers, image} {
 		wantWork(t, e, s)
 	}
 	for range 3 { // of which later ones are forks
-		if r := execute(t, e, plain.ID, python("import resource\nprint('hello', resource.getrlimit(resource.RLIMIT_CORE))")); r.Stdout != "hello (1, 1)\n" {
+		if r := testutil.Execute(t, e, plain.ID, testutil.Python("import resource\nprint('hello', resource.getrlimit(resource.RLIMIT_CORE))")); r.Stdout != "hello (1, 1)\n" {
 			t.Errorf("python says %q, %q, %+v", r.Stdout, r.Stderr, r.Error)
 		}
 	}
 	if categories(t, plain) == categories(t, layers) {
 		t.Error("two sandboxes have the same categories")
 	}
-	r := run(t, e, plain.ID, "echo system_u:system_r:host_t:s0 > /proc/self/attr/current || echo kept")
+	r := testutil.Run(t, e, plain.ID, "echo system_u:system_r:host_t:s0 > /proc/self/attr/current || echo kept")
 	if r.Stdout != "kept\n" {
 		t.Errorf("a process leaves its label: %q, %q", r.Stdout, r.Stderr)
 	}
@@ -117,7 +117,7 @@ func TestSELinuxAndQuotas(t *testing.T) {
 	}
 	onQuotas(t, func(t *testing.T, config executor.Config, _ string) {
 		e := labelled(t, config)
-		wantWork(t, e, create(t, e, byQuota))
+		wantWork(t, e, testutil.Create(t, e, byQuota))
 	})
 }
 
@@ -152,22 +152,22 @@ func TestSELinuxDenies(t *testing.T) {
 	data := shared(t, map[string]string{".": seLinux().Files, "public": seLinux().Files, "secret": secretLabel})
 	const read = "cat /data/public /data/secret"
 	without := testutil.Executor(t)
-	free := create(t, without, data)
-	if r := run(t, without, free.ID, read); r.Stdout != "publicsecret" {
+	free := testutil.Create(t, without, data)
+	if r := testutil.Run(t, without, free.ID, read); r.Stdout != "publicsecret" {
 		t.Errorf("without labels: %q, %q", r.Stdout, r.Stderr)
 	}
 	e := labelled(t, testutil.Config(t, testutil.Build(t)))
-	a, b := create(t, e, data), create(t, e, data)
-	if r := run(t, e, a.ID, read); r.Stdout != "public" || !strings.Contains(r.Stderr, "/data/secret: Permission denied") {
+	a, b := testutil.Create(t, e, data), testutil.Create(t, e, data)
+	if r := testutil.Run(t, e, a.ID, read); r.Stdout != "public" || !strings.Contains(r.Stderr, "/data/secret: Permission denied") {
 		t.Errorf("with a label: %q, %q", r.Stdout, r.Stderr)
 	}
-	if r := run(t, e, a.ID, "echo mine > /data/file && chmod 666 /data/file && cat /data/file"); r.Stdout != "mine\n" {
+	if r := testutil.Run(t, e, a.ID, "echo mine > /data/file && chmod 666 /data/file && cat /data/file"); r.Stdout != "mine\n" {
 		t.Errorf("its own file: %q, %q", r.Stdout, r.Stderr)
 	}
-	if r := run(t, e, b.ID, "cat /data/file; echo x >> /data/file"); r.Stdout != "" || strings.Count(r.Stderr, "Permission denied") != 2 {
+	if r := testutil.Run(t, e, b.ID, "cat /data/file; echo x >> /data/file"); r.Stdout != "" || strings.Count(r.Stderr, "Permission denied") != 2 {
 		t.Errorf("another's file: %q, %q", r.Stdout, r.Stderr)
 	}
-	if r := run(t, without, free.ID, "cat /data/file"); r.Stdout != "mine\n" {
+	if r := testutil.Run(t, without, free.ID, "cat /data/file"); r.Stdout != "mine\n" {
 		t.Errorf("another's file, without labels: %q, %q", r.Stdout, r.Stderr)
 	}
 	// Or the end of the other executor would find it left behind.

@@ -18,18 +18,18 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	specs := []yurt.ExecutionSpec{
-		command("exec sleep 300"), command("exec sleep 300"),
-		cell("import time\ntime.sleep(300)"), cell("2", in("other")),
-		command("exec sleep 300", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }),
+		testutil.Command("exec sleep 300"), testutil.Command("exec sleep 300"),
+		testutil.Cell("import time\ntime.sleep(300)"), testutil.Cell("2", testutil.InContext("other")),
+		testutil.Command("exec sleep 300", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }),
 	}
 	for _, spec := range specs {
 		if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wait(t, first, s.ID, specs[3].ID)
+	testutil.Wait(t, first, s.ID, specs[3].ID)
 	testutil.Eventually(t, "five executions and kernels", func() bool {
 		processes, err := first.Processes(t.Context(), s.ID)
 		return err == nil && len(processes) >= 5
@@ -54,7 +54,7 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, spec := range specs {
-		r := wait(t, e, s.ID, spec.ID)
+		r := testutil.Wait(t, e, s.ID, spec.ID)
 		if spec.ID != specs[3].ID && r.Error == nil {
 			t.Errorf("%s %q ended with exit %d", spec.Kind, spec.Code, r.ExitCode)
 		}

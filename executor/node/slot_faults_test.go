@@ -31,7 +31,7 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 		"x=x; while :; do x=$x$x; done",
 		"cat /dev/zero > /workspace/full; cat /dev/zero > /tmp/full; cat /dev/zero > /dev/shm/full",
 	} {
-		run(t, e, s.ID, line)
+		testutil.Run(t, e, s.ID, line)
 		if now := awaitSlot(t, e, "a", yurt.SlotClaimed); now.SandboxID != s.ID {
 			t.Fatalf("after %q it is %+v", line, now)
 		}
@@ -46,7 +46,7 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 	if err != nil || next.ID == s.ID {
 		t.Fatalf("the next is %+v, %v", next, err)
 	}
-	if r := run(t, e, next.ID, "ls -A /workspace /tmp /dev/shm"); strings.Contains(r.Stdout, "mark") || strings.Contains(r.Stdout, "full") {
+	if r := testutil.Run(t, e, next.ID, "ls -A /workspace /tmp /dev/shm"); strings.Contains(r.Stdout, "mark") || strings.Contains(r.Stdout, "full") {
 		t.Errorf("the next one has %s", r.Stdout)
 	}
 }
@@ -69,7 +69,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitSlot(t, e, "b", yurt.SlotReady)
-	goesOn := command("read line; echo \"$line\" > /workspace/said; cat /workspace/said", stdinOpen)
+	goesOn := testutil.Command("read line; echo \"$line\" > /workspace/said; cat /workspace/said", stdinOpen)
 	if err := e.StartExecution(t.Context(), s.ID, goesOn); err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestSlotIsFilledAgain(t *testing.T) {
 	if s.Labels[yurt.SessionLabel] != "ses_1" || s.Labels[yurt.LabelNomadAlloc] != "alloc-a" {
 		t.Errorf("it has the labels %v", s.Labels)
 	}
-	if r := run(t, e, s.ID, "echo $OWNER"); r.Stdout != "me\n" {
+	if r := testutil.Run(t, e, s.ID, "echo $OWNER"); r.Stdout != "me\n" {
 		t.Errorf("it says %+v", r)
 	}
 	if now := awaitSlot(t, e, "a", yurt.SlotClaimed); now.SandboxID != s.ID {
@@ -493,7 +493,7 @@ func running(pid int) bool {
 func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 	t.Parallel()
 	e := limited(t, func(c *executor.Config) { c.MaxSandboxes = 1 })
-	create(t, e)
+	testutil.Create(t, e)
 	open(t, e, room("a"))
 	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
@@ -540,7 +540,7 @@ func TestDrainingNodeTakesNothingNew(t *testing.T) {
 	}
 	next := testutil.Start(t, config)
 	refused(next)
-	if r := run(t, next, s.ID, "echo on"); r.Stdout != "on\n" {
+	if r := testutil.Run(t, next, s.ID, "echo on"); r.Stdout != "on\n" {
 		t.Errorf("what was there says %+v", r)
 	}
 	if err := next.DestroySandbox(t.Context(), s.ID); err != nil {
@@ -591,7 +591,7 @@ func TestCapacity(t *testing.T) {
 	if _, err := e.AwaitSandbox(t.Context(), wanted("ses_b"), "b"); err != nil {
 		t.Error(err)
 	}
-	create(t, e)
+	testutil.Create(t, e)
 	want := yurt.TemplateCapacity{Template: testutil.Template().Name, Slots: 2, Claimed: 2, Own: 1, Cached: true, Claims: 1, Cold: 2, Refused: 1}
 	until("all claimed", func(c yurt.Capacity, of yurt.TemplateCapacity) bool { return of == want && c.Sandboxes == 3 })
 }

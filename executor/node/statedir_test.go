@@ -25,7 +25,7 @@ func TestLongStateDirectory(t *testing.T) {
 		}
 	})
 	e := testutil.Start(t, config)
-	if r := execute(t, e, create(t, e).ID, cell("print(1 + 1)")); r.Stdout != "2\n" {
+	if r := testutil.Execute(t, e, testutil.Create(t, e).ID, testutil.Cell("print(1 + 1)")); r.Stdout != "2\n" {
 		t.Errorf("a cell printed %q: %+v", r.Stdout, r.Error)
 	}
 	if _, err := os.Stat(filepath.Join(elsewhere, "plugins")); err != nil {

@@ -29,7 +29,7 @@ func TestProcessorsStayAwake(t *testing.T) {
 	}
 	awaitLatency(t, false)
 
-	long := command("sleep 1000")
+	long := testutil.Command("sleep 1000")
 	ended := make(chan error, 1)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

@@ -21,12 +21,12 @@ func luaSandbox(t testing.TB) (*executor.Executor, string) {
 	config := testutil.Config(t, binaries)
 	config.Transient = true
 	e := testutil.Start(t, config)
-	return e, create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"lua"} }).ID
+	return e, testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"lua"} }).ID
 }
 
 // lua is an execution of Lua code.
 func lua(code string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
-	return python(code, append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.Language = "lua" }}, change...)...)
+	return testutil.Python(code, append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.Language = "lua" }}, change...)...)
 }
 
 func project(entry string, files map[string]string, args ...string) func(*yurt.ExecutionSpec) {
@@ -72,7 +72,7 @@ func TestCompileSteps(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := execute(t, e, sandbox, tt.spec)
+			r := testutil.Execute(t, e, sandbox, tt.spec)
 			if r.ExitCode != tt.exit || r.Stdout != tt.stdout || !strings.Contains(r.Stderr, tt.stderrContains) {
 				t.Errorf("exit %d, stdout %q, stderr %q, error %+v", r.ExitCode, r.Stdout, r.Stderr, r.Error)
 			}
@@ -82,7 +82,7 @@ func TestCompileSteps(t *testing.T) {
 				}
 				return
 			}
-			wantErrorType(t, r, tt.kind)
+			testutil.WantErrorType(t, r, tt.kind)
 			if tt.message != "" && (r.Error.Message != tt.message || !slices.Equal(r.Error.Stacktrace, tt.stack)) {
 				t.Errorf("error %q at %q, want %q at %q", r.Error.Message, r.Error.Stacktrace, tt.message, tt.stack)
 			}
@@ -90,7 +90,7 @@ func TestCompileSteps(t *testing.T) {
 	}
 	// A run is cleaned up after its result is told.
 	testutil.Eventually(t, "nothing of the runs is left", func() bool {
-		return run(t, e, sandbox, "find /tmp -name '.yurt-out*'; find /run/yurt -mindepth 1 ! -name packages.sock").Stdout == ""
+		return testutil.Run(t, e, sandbox, "find /tmp -name '.yurt-out*'; find /run/yurt -mindepth 1 ! -name packages.sock").Stdout == ""
 	})
 }
 
@@ -98,8 +98,8 @@ func TestCompileSteps(t *testing.T) {
 func TestStepsTimeOut(t *testing.T) {
 	t.Parallel()
 	e, sandbox := luaSandbox(t)
-	r := execute(t, e, sandbox, lua("print('begun') io.stdout:flush() while true do end", timeout(testutil.Moment(t, time.Second))))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := testutil.Execute(t, e, sandbox, lua("print('begun') io.stdout:flush() while true do end", testutil.Timeout(testutil.Moment(t, time.Second))))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.Stdout != "begun\n" {
 		t.Errorf("stdout is %q", r.Stdout)
 	}
@@ -116,7 +116,7 @@ func TestForgedReports(t *testing.T) {
 		"no JSON":         `{"failed_step":`,
 		"an envelope":     `{"result":1}`,
 	} {
-		r := execute(t, e, sandbox, lua("os.execute([[echo '"+forged+"' >&3]]) print('ran')"))
+		r := testutil.Execute(t, e, sandbox, lua("os.execute([[echo '"+forged+"' >&3]]) print('ran')"))
 		if r.Stdout != "ran\n" {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -136,7 +136,7 @@ func TestMissingToolchain(t *testing.T) {
 	config := testutil.Config(t, binaries)
 	config.Transient = true
 	e := testutil.Start(t, config)
-	s := create(t, e, func(s *yurt.SandboxSpec) {
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) {
 		s.Template.Runtimes = []string{"lua"}
 		s.Template.RootFS.HostPaths = []string{"/usr/bin/env"}
 	})
@@ -154,23 +154,23 @@ func TestMissingToolchain(t *testing.T) {
 func TestProjects(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	files := map[string]string{"app/main.py": "import sys, lib\nprint(lib.name, sys.argv[1:], open('data.txt').read())", "app/lib.py": "name = 'lib'", "data.txt": "data"}
-	r := execute(t, e, s.ID, python("", project("app/main.py", files, "x", "y z")))
+	r := testutil.Execute(t, e, s.ID, testutil.Python("", project("app/main.py", files, "x", "y z")))
 	if want := "lib ['x', 'y z'] data\n"; r.Stdout != want || r.Error != nil {
 		t.Errorf("stdout %q, error %+v, want %q", r.Stdout, r.Error, want)
 	}
 	// The files stay, and an entry among them needs no upload.
-	if r := execute(t, e, s.ID, python("", project("app/main.py", nil, "again"))); r.Stdout != "lib ['again'] data\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("", project("app/main.py", nil, "again"))); r.Stdout != "lib ['again'] data\n" {
 		t.Errorf("stdout %q, stderr %q", r.Stdout, r.Stderr)
 	}
-	r = execute(t, e, s.ID, python("", project("app/bad.py", map[string]string{"app/bad.py": "x = 1\n1 / 0"})))
-	wantErrorType(t, r, "ZeroDivisionError")
+	r = testutil.Execute(t, e, s.ID, testutil.Python("", project("app/bad.py", map[string]string{"app/bad.py": "x = 1\n1 / 0"})))
+	testutil.WantErrorType(t, r, "ZeroDivisionError")
 	// Some versions of Python mark the place below the line.
 	if want := "  File \"app/bad.py\", line 2, in <module>\n    1 / 0"; len(r.Error.Stacktrace) != 1 || !strings.HasPrefix(r.Error.Stacktrace[0], want) {
 		t.Errorf("the stack is %q, want %q", r.Error.Stacktrace, want)
 	}
-	if r := run(t, e, s.ID, "cat sub/x", project("", map[string]string{"sub/x": "of a command"})); r.Stdout != "of a command" {
+	if r := testutil.Run(t, e, s.ID, "cat sub/x", project("", map[string]string{"sub/x": "of a command"})); r.Stdout != "of a command" {
 		t.Errorf("files of a command: %+v", r)
 	}
 }
@@ -178,8 +178,8 @@ func TestProjects(t *testing.T) {
 func TestBadProjects(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	s := create(t, e)
-	if r := run(t, e, s.ID, "ln -s /etc link; mkdir dir; ln -s /etc/passwd main.py"); r.ExitCode != 0 {
+	s := testutil.Create(t, e)
+	if r := testutil.Run(t, e, s.ID, "ln -s /etc link; mkdir dir; ln -s /etc/passwd main.py"); r.ExitCode != 0 {
 		t.Fatal(r)
 	}
 	tests := []struct {
@@ -202,12 +202,12 @@ func TestBadProjects(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := e.StartExecution(t.Context(), s.ID, python("", tt.change)); yurt.CodeOf(err) != tt.want {
+			if err := e.StartExecution(t.Context(), s.ID, testutil.Python("", tt.change)); yurt.CodeOf(err) != tt.want {
 				t.Errorf("got %v (%s), want %s", err, yurt.CodeOf(err), tt.want)
 			}
 		})
 	}
-	if r := execute(t, e, s.ID, python("print('fine')")); r.Stdout != "fine\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("print('fine')")); r.Stdout != "fine\n" {
 		t.Errorf("the sandbox does not work any more: %+v", r)
 	}
 }

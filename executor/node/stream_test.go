@@ -47,7 +47,7 @@ func TestStreamedToASlowWatcher(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	const lines = 12_000_000 // more than the most that is kept of any other execution
 	id := begin(t, e, s.ID, fmt.Sprintf("seq %d; touch /workspace/done; echo e >&2; exit 3", lines), streamed)
 	digest, size, stopped := sha256.New(), 0, false
@@ -87,14 +87,14 @@ func TestStreamedToNobody(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	for name, line := range map[string]string{"it sleeps": "echo begun; sleep 600 & sleep 600", "it writes": "echo begun; yes"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			left, unseen := begin(t, e, s.ID, line, streamed), begin(t, e, s.ID, line, streamed)
 			watched(t, e, s.ID, left, 0, func(event yurt.Event) bool { return event.Type == yurt.EventStdout })
 			for _, id := range []string{left, unseen} {
-				if r := wait(t, e, s.ID, id); r.ExitCode != 137 {
+				if r := testutil.Wait(t, e, s.ID, id); r.ExitCode != 137 {
 					t.Errorf("it ended with %+v", r)
 				}
 			}
@@ -126,7 +126,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	config := testutil.Config(t, testutil.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	e := passing(t, config)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	reply := func(want string) func(yurt.Event) bool {
 		seen := ""
 		return func(event yurt.Event) bool { seen += string(event.Data); return seen == want }
@@ -160,7 +160,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 		t.Errorf("with a part of its output lost it went on with %d bytes after the gap %+v", len(rest), gap)
 	}
 	write(t, e, s.ID, lost, "", true)
-	if r := wait(t, e, s.ID, lost); r.ExitCode != 5 {
+	if r := testutil.Wait(t, e, s.ID, lost); r.ExitCode != 5 {
 		t.Errorf("with a part of its output lost it ended with %+v", r)
 	}
 	processes, err := e.Processes(t.Context(), s.ID)
@@ -176,7 +176,7 @@ func TestStreamedEndIsKept(t *testing.T) {
 	config := testutil.Config(t, testutil.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	e := passing(t, config)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	silent := begin(t, e, s.ID, "exit 6", streamed)
 	watched(t, e, s.ID, silent, 0, never)
 	long := begin(t, e, s.ID, "seq 500000; echo last >&2; exit 3", streamed)
@@ -222,7 +222,7 @@ func TestStreamedTerminal(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	id := begin(t, e, s.ID, "until [ \"$(stty size)\" = '33 111' ]; do sleep 0.05; done; tty; exit 5", streamed, terminal)
 	if err := e.ResizeExecution(t.Context(), s.ID, id, yurt.TerminalSize{Rows: 33, Cols: 111}); err != nil {
 		t.Fatal(err)

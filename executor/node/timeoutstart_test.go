@@ -26,28 +26,28 @@ func startLate(t *testing.T, e *executor.Executor, s yurt.Sandbox, spec yurt.Exe
 // TestTimeoutBeginsWithTheProcess: the time that a node takes to start an execution does not count.
 func TestTimeoutBeginsWithTheProcess(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
-	spec := command("sleep 0.05; echo done", timeout(testutil.Moment(t, 500*time.Millisecond)))
+	s := testutil.Create(t, e)
+	spec := testutil.Command("sleep 0.05; echo done", testutil.Timeout(testutil.Moment(t, 500*time.Millisecond)))
 	startLate(t, e, s, spec, 2*spec.Timeout.Std())
-	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
+	if r := testutil.Wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
 		t.Errorf("it wrote %q, error %+v", r.Stdout, r.Error)
 	}
 
-	spec = command("sleep 300", timeout(testutil.Moment(t, 300*time.Millisecond)))
+	spec = testutil.Command("sleep 300", testutil.Timeout(testutil.Moment(t, 300*time.Millisecond)))
 	startLate(t, e, s, spec, time.Millisecond)
-	wantErrorType(t, wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
+	testutil.WantErrorType(t, testutil.Wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
 }
 
 // TestTimeoutBeginsWithTheProcessOverARestart: the next executor counts from there too.
 func TestTimeoutBeginsWithTheProcessOverARestart(t *testing.T) {
 	config, first, leave := succession(t)
-	s := create(t, first)
-	spec := command("until [ -e /workspace/go ]; do sleep 0.02; done; echo done", timeout(testutil.Moment(t, 3*time.Second)))
+	s := testutil.Create(t, first)
+	spec := testutil.Command("until [ -e /workspace/go ]; do sleep 0.02; done; echo done", testutil.Timeout(testutil.Moment(t, 3*time.Second)))
 	startLate(t, first, s, spec, spec.Timeout.Std())
 	leave()
 	e, _ := follow(t, config, time.Hour)
-	run(t, e, s.ID, "touch /workspace/go")
-	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
+	testutil.Run(t, e, s.ID, "touch /workspace/go")
+	if r := testutil.Wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
 		t.Errorf("it wrote %q, error %+v", r.Stdout, r.Error)
 	}
 }

@@ -22,11 +22,11 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	java := python(`System.out.println(java.security.Security.getProviders().length > 0);`, func(s *yurt.ExecutionSpec) { s.Language = "java" })
-	if r := execute(t, e, s.ID, java); r.ExitCode != 0 || r.Stdout != "true\n" {
+	java := testutil.Python(`System.out.println(java.security.Security.getProviders().length > 0);`, func(s *yurt.ExecutionSpec) { s.Language = "java" })
+	if r := testutil.Execute(t, e, s.ID, java); r.ExitCode != 0 || r.Stdout != "true\n" {
 		t.Errorf("Java, which reads /etc/java-*: exit code %d, stdout %q, want 0 and \"true\\n\"\n%s", r.ExitCode, r.Stdout, r.Stderr)
 	}
-	r := run(t, e, s.ID, "go version; echo $PATH")
+	r := testutil.Run(t, e, s.ID, "go version; echo $PATH")
 	if r.ExitCode != 0 || !strings.HasPrefix(r.Stdout, "go version") || !strings.HasSuffix(r.Stdout, ":/usr/bin:/bin:/usr/local/go/bin\n") {
 		t.Errorf("the command go: exit code %d, stdout %q, want a version and a PATH that ends with /usr/local/go/bin\n%s", r.ExitCode, r.Stdout, r.Stderr)
 	}
@@ -44,7 +44,7 @@ func TestToolchainsGetOnlyTheOffered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, e, s.ID, "ls /etc")
+	r := testutil.Run(t, e, s.ID, "ls /etc")
 	if r.ExitCode != 0 || strings.Contains(r.Stdout, "java") || !strings.Contains(r.Stdout, "ssl") {
 		t.Errorf("/etc has %q, want nothing of Java, which the operator does not offer", r.Stdout)
 	}

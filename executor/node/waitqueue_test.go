@@ -48,7 +48,7 @@ func TestClaimOfWhatIsComing(t *testing.T) {
 	if err != nil || second.Slot != "a" || second.ID == first.ID {
 		t.Fatalf("after that it got %+v, %v", second, err)
 	}
-	if r := run(t, e, second.ID, "echo hello"); r.Stdout != "hello\n" {
+	if r := testutil.Run(t, e, second.ID, "echo hello"); r.Stdout != "hello\n" {
 		t.Errorf("it says %+v", r)
 	}
 }

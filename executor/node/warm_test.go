@@ -74,12 +74,12 @@ func TestInterpreterIsThereAtTheClaim(t *testing.T) {
 		t.Errorf("contexts %+v, %v", contexts, err)
 	}
 	for range 2 {
-		r := execute(t, e, s.ID, cell("try: x += 1\nexcept NameError: x = 1\nprint(x)"))
+		r := testutil.Execute(t, e, s.ID, testutil.Cell("try: x += 1\nexcept NameError: x = 1\nprint(x)"))
 		if r.Error != nil || r.KernelRestarted {
 			t.Errorf("error %+v, restarted %t", r.Error, r.KernelRestarted)
 		}
 	}
-	if r := execute(t, e, s.ID, cell("x")); string(r.Result) != "2" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell("x")); string(r.Result) != "2" {
 		t.Errorf("result %s, error %+v", r.Result, r.Error)
 	}
 	if now := kernelsOf(t, e, s.ID); len(now) != 1 || now[0] != kernels[0] {
@@ -101,10 +101,10 @@ func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
 	if len(kernels) != 1 {
 		t.Fatalf("kernels %q, want one", kernels)
 	}
-	if r := execute(t, e, s.ID, cell("print("+isFork+")")); r.Stdout != "1\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell("print("+isFork+")")); r.Stdout != "1\n" {
 		t.Errorf("a cell: %q, want a fork; stderr %q", r.Stdout, r.Stderr)
 	}
-	if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "1\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("print("+isFork+")")); r.Stdout != "1\n" {
 		t.Errorf("a run: %q, want a fork; stderr %q", r.Stdout, r.Stderr)
 	}
 	if now := kernelsOf(t, e, s.ID); !slices.Equal(now, kernels) {
@@ -116,8 +116,8 @@ func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
 func TestInterpreterHasTheEnvironmentOfTheClaim(t *testing.T) {
 	e := testutil.Executor(t)
 	s := claimAhead(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"OF_CLAIM": "yes"} })
-	for _, spec := range []yurt.ExecutionSpec{cell("import os; print(os.environ['OF_CLAIM'])"), python("import os; print(os.environ['OF_CLAIM'])")} {
-		if r := execute(t, e, s.ID, spec); r.Stdout != "yes\n" || r.KernelRestarted {
+	for _, spec := range []yurt.ExecutionSpec{testutil.Cell("import os; print(os.environ['OF_CLAIM'])"), testutil.Python("import os; print(os.environ['OF_CLAIM'])")} {
+		if r := testutil.Execute(t, e, s.ID, spec); r.Stdout != "yes\n" || r.KernelRestarted {
 			t.Errorf("got %q, stderr %q, restarted %t", r.Stdout, r.Stderr, r.KernelRestarted)
 		}
 	}
@@ -127,10 +127,10 @@ func TestInterpreterHasTheEnvironmentOfTheClaim(t *testing.T) {
 func TestFirstRunAfterAClaimIsAFork(t *testing.T) {
 	e := testutil.Executor(t)
 	s := claimAhead(t, e)
-	if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "1\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("print("+isFork+")")); r.Stdout != "1\n" {
 		t.Errorf("a run: %q, stderr %q", r.Stdout, r.Stderr)
 	}
-	if r := execute(t, e, s.ID, cell("print("+isFork+")")); r.Stdout != "1\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell("print("+isFork+")")); r.Stdout != "1\n" {
 		t.Errorf("a kernel: %q, stderr %q", r.Stdout, r.Stderr)
 	}
 }
@@ -139,7 +139,7 @@ func TestFirstRunAfterAClaimIsAFork(t *testing.T) {
 // that was started.
 func TestForkedKernelsAreLikeOthers(t *testing.T) {
 	e := testutil.Executor(t)
-	forked, started := claimAhead(t, e).ID, create(t, e).ID
+	forked, started := claimAhead(t, e).ID, testutil.Create(t, e).ID
 	for _, code := range []string{
 		"print(" + isFork + " >= 0)", "import sys; print(sys.argv, sys.path, sys.executable, __name__)",
 		"print(sys.stdout.encoding, sys.stdout.errors, sys.stdout.line_buffering, sys.stdout.write_through, sys.stderr.errors)",
@@ -152,7 +152,7 @@ func TestForkedKernelsAreLikeOthers(t *testing.T) {
 		"l = [l for l in open('/proc/self/status') if l.startswith(('Cap', 'Sig', 'Seccomp', 'NoNew', 'Uid', 'Gid', 'Groups', 'TracerPid', 'Threads'))]; l",
 		"import threading; t = threading.Thread(target=print, args=('in a thread',)); t.start(); t.join()", "sys.exit(3)", "1 + 1",
 	} {
-		a, b := execute(t, e, forked, cell(code)), execute(t, e, started, cell(code))
+		a, b := testutil.Execute(t, e, forked, testutil.Cell(code)), testutil.Execute(t, e, started, testutil.Cell(code))
 		for _, r := range []*yurt.Result{a, b} {
 			r.Metrics, r.StartedAt, r.EndedAt = yurt.Metrics{}, time.Time{}, time.Time{}
 			r.Outline = nil // it has times
@@ -167,11 +167,11 @@ func TestForkedKernelsAreLikeOthers(t *testing.T) {
 // have taken their place.
 func TestPreload(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal", "json.tool"} })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal", "json.tool"} })
 	untilForked(t, e, s.ID)
 	imported := "import sys; print(" + isFork + ", 'decimal' in sys.modules, 'json.tool' in sys.modules)\nimport decimal; print(decimal.__file__)"
 	const library = "/usr/lib/python3"
-	if r := execute(t, e, s.ID, python(imported)); !strings.HasPrefix(r.Stdout, "1 True True\n"+library) {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python(imported)); !strings.HasPrefix(r.Stdout, "1 True True\n"+library) {
 		t.Errorf("got %q, stderr %q", r.Stdout, r.Stderr)
 	}
 	own := func(name string) func(*yurt.ExecutionSpec) {
@@ -181,16 +181,16 @@ func TestPreload(t *testing.T) {
 		s.Code, s.Entry = "", "app/main.py"
 		s.Files = []yurt.SourceFile{{Path: "app/main.py", Data: []byte(imported)}, {Path: "app/decimal.py"}}
 	}
-	if r := execute(t, e, s.ID, python("", inFolder)); r.Stdout != "0 False False\n/workspace/app/decimal.py\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("", inFolder)); r.Stdout != "0 False False\n/workspace/app/decimal.py\n" {
 		t.Errorf("a project: %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
 	}
-	if r := execute(t, e, s.ID, cell(imported)); !strings.HasPrefix(r.Stdout, "1 True True\n"+library) {
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell(imported)); !strings.HasPrefix(r.Stdout, "1 True True\n"+library) {
 		t.Errorf("a kernel: %q, stderr %q", r.Stdout, r.Stderr)
 	}
-	if r := execute(t, e, s.ID, python(imported, own("decimal.txt"))); !strings.HasPrefix(r.Stdout, "1 True True\n") {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python(imported, own("decimal.txt"))); !strings.HasPrefix(r.Stdout, "1 True True\n") {
 		t.Errorf("beside a file that is no module: %q, stderr %q", r.Stdout, r.Stderr)
 	}
-	if r := execute(t, e, s.ID, python(imported, own("decimal.py"))); r.Stdout != "0 False False\n/workspace/decimal.py\n" {
+	if r := testutil.Execute(t, e, s.ID, testutil.Python(imported, own("decimal.py"))); r.Stdout != "0 False False\n/workspace/decimal.py\n" {
 		t.Errorf("a module of the user's: %q, stderr %q", r.Stdout, r.Stderr)
 	}
 }
@@ -201,18 +201,18 @@ func TestFirstCellFindsPreload(t *testing.T) {
 	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))
 	preloading := func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal"} }
-	s := create(t, e, preloading)
+	s := testutil.Create(t, e, preloading)
 	const code = "import sys; print(" + isFork + ", 'decimal' in sys.modules)"
 	for _, name := range []string{"default", "another"} {
-		if r := execute(t, e, s.ID, cell(code, func(s *yurt.ExecutionSpec) { s.ContextName = name })); r.Stdout != "1 True\n" {
+		if r := testutil.Execute(t, e, s.ID, testutil.Cell(code, func(s *yurt.ExecutionSpec) { s.ContextName = name })); r.Stdout != "1 True\n" {
 			t.Errorf("context %s: stdout %q, want a fork with the module imported; stderr %q", name, r.Stdout, r.Stderr)
 		}
 	}
-	s = create(t, e, preloading)
-	mine := cell("import decimal; print(decimal.__file__)", func(s *yurt.ExecutionSpec) {
+	s = testutil.Create(t, e, preloading)
+	mine := testutil.Cell("import decimal; print(decimal.__file__)", func(s *yurt.ExecutionSpec) {
 		s.Files = []yurt.SourceFile{{Path: "decimal.py", Data: []byte("mine = 1")}}
 	})
-	if r := execute(t, e, s.ID, mine); r.Stdout != "/workspace/decimal.py\n" {
+	if r := testutil.Execute(t, e, s.ID, mine); r.Stdout != "/workspace/decimal.py\n" {
 		t.Errorf("beside a module of the user's, stdout is %q, want that module's file; stderr %q", r.Stdout, r.Stderr)
 	}
 }
@@ -220,9 +220,9 @@ func TestFirstCellFindsPreload(t *testing.T) {
 // TestPreloadThatFails: a module that cannot be imported ahead is reported missing when it is used, as without preloading.
 func TestPreloadThatFails(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"there_is_none_such"} })
+	s := testutil.Create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"there_is_none_such"} })
 	for range 3 {
-		if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "0\n" || r.Error != nil {
+		if r := testutil.Execute(t, e, s.ID, testutil.Python("print("+isFork+")")); r.Stdout != "0\n" || r.Error != nil {
 			t.Errorf("got %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
 		}
 	}

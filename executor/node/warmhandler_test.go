@@ -11,7 +11,7 @@ import (
 
 // handler is the invocation of a Python handler whose process may stay.
 func handler(body string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
-	return python("count = 0\ndef handler(event, context):\n    global count\n    count += 1\n    "+body, append(change, func(s *yurt.ExecutionSpec) {
+	return testutil.Python("count = 0\ndef handler(event, context):\n    global count\n    count += 1\n    "+body, append(change, func(s *yurt.ExecutionSpec) {
 		s.Kind, s.Handler, s.Event, s.ContextOptional = yurt.KindHandler, "handler", json.RawMessage("{}"), true
 	})...)
 }
@@ -32,7 +32,7 @@ func TestHandlersThatStayWarmAreForked(t *testing.T) {
     return [` + isFork + `, seen]`
 	other := func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"OTHER": "1"} }
 	for _, stdout := range []string{"count 1\n", "count 2\n"} {
-		forked, fresh := execute(t, e, s.ID, handler(body)), execute(t, e, s.ID, handler(body, other))
+		forked, fresh := testutil.Execute(t, e, s.ID, handler(body)), testutil.Execute(t, e, s.ID, handler(body, other))
 		got, isForked := strings.CutPrefix(string(forked.Result), "[1,")
 		want, isFresh := strings.CutPrefix(string(fresh.Result), "[0,")
 		if !isForked || !isFresh || got != want || forked.Stdout != stdout || fresh.Stdout != stdout {
@@ -40,13 +40,13 @@ func TestHandlersThatStayWarmAreForked(t *testing.T) {
 		}
 	}
 	// It ends as any other, and the next is told.
-	if r := execute(t, e, s.ID, handler(`if count == 2: os = __import__("os"); os._exit(7)`)); r.Error != nil {
+	if r := testutil.Execute(t, e, s.ID, handler(`if count == 2: os = __import__("os"); os._exit(7)`)); r.Error != nil {
 		t.Errorf("%+v, stderr %q", r.Error, r.Stderr)
 	}
-	if r := execute(t, e, s.ID, handler(`if count == 2: os = __import__("os"); os._exit(7)`)); r.Error == nil || r.Error.Type != "Runtime.ExitError" || !r.StateLost {
+	if r := testutil.Execute(t, e, s.ID, handler(`if count == 2: os = __import__("os"); os._exit(7)`)); r.Error == nil || r.Error.Type != "Runtime.ExitError" || !r.StateLost {
 		t.Errorf("%+v, state lost: %t", r.Error, r.StateLost)
 	}
-	if r := execute(t, e, s.ID, handler(`return `+isFork)); string(r.Result) != "1" {
+	if r := testutil.Execute(t, e, s.ID, handler(`return `+isFork)); string(r.Result) != "1" {
 		t.Errorf("after that: %s, %+v, stderr %q", r.Result, r.Error, r.Stderr)
 	}
 }

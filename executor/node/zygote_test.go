@@ -21,7 +21,7 @@ func untilForked(t *testing.T, e *executor.Executor, sandbox string) {
 	t.Helper()
 	node.GrantZygotes(e.Node, patience(t))
 	for begun := time.Now(); time.Since(begun) < 2*patience(t); {
-		r := execute(t, e, sandbox, python("print("+isFork+")"))
+		r := testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+")"))
 		if r.Error != nil {
 			t.Fatalf("error %+v, stderr %q", r.Error, r.Stderr)
 		}
@@ -39,7 +39,7 @@ func patience(t *testing.T) time.Duration { return testutil.Moment(t, 30*time.Se
 func zygoteSandbox(t *testing.T, change ...func(*yurt.SandboxSpec)) (*executor.Executor, string) {
 	t.Helper()
 	e := testutil.Executor(t)
-	s := create(t, e, append(change, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })...)
+	s := testutil.Create(t, e, append(change, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })...)
 	untilForked(t, e, s.ID)
 	return e, s.ID
 }
@@ -71,7 +71,7 @@ func TestForksAreLikeFreshInterpreters(t *testing.T) {
 		"imports":     "import ctypes, socket, resource, struct, json, random; print(ctypes.CDLL(None).getppid(), json.dumps(1))",
 	} {
 		t.Run(name, func(t *testing.T) {
-			forked, other := execute(t, e, sandbox, python("print("+isFork+")\n"+code)), execute(t, e, sandbox, python("print("+isFork+")\n"+code, fresh))
+			forked, other := testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+")\n"+code)), testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+")\n"+code, fresh))
 			if name != "syntax" && (!strings.HasPrefix(forked.Stdout, "1\n") || !strings.HasPrefix(other.Stdout, "0\n")) {
 				t.Fatalf("forked: %q, %q, %+v; fresh: %q, %q", forked.Stdout, forked.Stderr, forked.Error, other.Stdout, other.Stderr)
 			}
@@ -90,13 +90,13 @@ func TestForksAreLikeFreshInterpreters(t *testing.T) {
 // of its own.
 func TestForksAreApart(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
-	execute(t, e, sandbox, python("import builtins, sys, os; builtins.left = 1; sys.path.append('/left'); os.environ['LEFT'] = '1'; os.chdir('/tmp'); os.umask(0o777)"))
-	r := execute(t, e, sandbox, python("import builtins, sys, os; print("+isFork+", hasattr(builtins, 'left'), '/left' in sys.path, os.environ.get('LEFT'), os.getcwd(), os.umask(0))"))
+	testutil.Execute(t, e, sandbox, testutil.Python("import builtins, sys, os; builtins.left = 1; sys.path.append('/left'); os.environ['LEFT'] = '1'; os.chdir('/tmp'); os.umask(0o777)"))
+	r := testutil.Execute(t, e, sandbox, testutil.Python("import builtins, sys, os; print("+isFork+", hasattr(builtins, 'left'), '/left' in sys.path, os.environ.get('LEFT'), os.getcwd(), os.umask(0))"))
 	if want := "1 False False None /workspace 18\n"; r.Stdout != want {
 		t.Errorf("got %q (%s), want %q", r.Stdout, r.Stderr, want)
 	}
 	const random = "import random, uuid, tempfile; print(random.random(), uuid.uuid4(), next(tempfile._get_candidate_names()))"
-	a, b := execute(t, e, sandbox, python(random)), execute(t, e, sandbox, python(random))
+	a, b := testutil.Execute(t, e, sandbox, testutil.Python(random)), testutil.Execute(t, e, sandbox, testutil.Python(random))
 	for i, word := range strings.Fields(a.Stdout) {
 		if others := strings.Fields(b.Stdout); len(others) != 3 || others[i] == word {
 			t.Errorf("two runs drew %q and %q", a.Stdout, b.Stdout)
@@ -107,8 +107,8 @@ func TestForksAreApart(t *testing.T) {
 // TestForksAreLimited: a fork is in its own run's cgroup, where it can be ended and counted.
 func TestForksAreLimited(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
-	r := execute(t, e, sandbox, python("import os\nif os.fork() == 0: os.setsid()\nprint("+isFork+", flush=True)\nwhile True: pass", timeout(time.Second)))
-	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	r := testutil.Execute(t, e, sandbox, testutil.Python("import os\nif os.fork() == 0: os.setsid()\nprint("+isFork+", flush=True)\nwhile True: pass", testutil.Timeout(time.Second)))
+	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	for begun, left := time.Now(), 1; left > 0; { // the result does not wait for the last of them
 		processes, err := e.Processes(t.Context(), sandbox)
 		if err != nil {
@@ -124,7 +124,7 @@ func TestForksAreLimited(t *testing.T) {
 			t.Fatalf("left behind: %+v", processes)
 		}
 	}
-	r = execute(t, e, sandbox, python("x = bytearray(10 << 30)"))
+	r = testutil.Execute(t, e, sandbox, testutil.Python("x = bytearray(10 << 30)"))
 	if r.ExitCode == 0 {
 		t.Error("it took 10 GiB")
 	}
@@ -136,13 +136,13 @@ func TestForksAreLimited(t *testing.T) {
 func TestForksHaveTheirMemory(t *testing.T) {
 	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))
-	sandbox := create(t, e).ID
+	sandbox := testutil.Create(t, e).ID
 	var private []int // KiB at the beginning of each fork
 	for begun := time.Now(); len(private) < 2; {
 		if time.Since(begun) > 2*patience(t) {
 			t.Fatal("no two runs were forked from a zygote")
 		}
-		r := execute(t, e, sandbox, python("print("+isFork+", sum(int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty')))"))
+		r := testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+", sum(int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty')))"))
 		var forked, kib int
 		if _, err := fmt.Sscan(r.Stdout, &forked, &kib); err != nil {
 			t.Fatalf("got %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
@@ -161,9 +161,9 @@ func TestForksHaveTheirMemory(t *testing.T) {
 func TestSlowZygoteIsTriedAgain(t *testing.T) {
 	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, time.Nanosecond)
-	sandbox := create(t, e).ID
+	sandbox := testutil.Create(t, e).ID
 	for range 10 {
-		if r := execute(t, e, sandbox, python("print("+isFork+")")); r.Stdout != "0\n" {
+		if r := testutil.Execute(t, e, sandbox, testutil.Python("print("+isFork+")")); r.Stdout != "0\n" {
 			t.Fatalf("it printed %q, error %+v, stderr %q", r.Stdout, r.Error, r.Stderr)
 		}
 	}
@@ -193,7 +193,7 @@ while len(zygotes) != 2 or zygotes != before:  # while the next is being forked 
 func TestZygoteIsOutOfReach(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
 	const find = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n" + findZygotes
-	r := execute(t, e, sandbox, python(find+`
+	r := testutil.Execute(t, e, sandbox, testutil.Python(find+`
 for pid in zygotes:
     print(libc.ptrace(16, pid, 0, 0), libc.ptrace(0x4206, pid, 0, 0))  # PTRACE_ATTACH, PTRACE_SEIZE
     for name in ('mem', 'fd', 'maps', 'environ', 'cwd', 'root', 'exe'):
@@ -212,11 +212,11 @@ for pid in zygotes:
 		"os.kill(pid, signal.SIGSTOP)",
 	} {
 		untilForked(t, e, sandbox)
-		r := execute(t, e, sandbox, python(find+"for pid in reversed(zygotes): "+change+"\nprint('done')"))
+		r := testutil.Execute(t, e, sandbox, testutil.Python(find+"for pid in reversed(zygotes): "+change+"\nprint('done')"))
 		if r.Stdout != "done\n" {
 			t.Fatalf("%s: %q, stderr %q", change, r.Stdout, r.Stderr)
 		}
-		if r := execute(t, e, sandbox, python("import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 77)")); r.Stdout != "False\n" {
+		if r := testutil.Execute(t, e, sandbox, testutil.Python("import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 77)")); r.Stdout != "False\n" {
 			t.Errorf("after %s: %q, stderr %q, error %+v", change, r.Stdout, r.Stderr, r.Error)
 		}
 	}
@@ -228,9 +228,9 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	first := testutil.Open(t, config)
-	s := create(t, first)
+	s := testutil.Create(t, first)
 	untilForked(t, first, s.ID)
-	spec := python("import os, time\nprint(" + isFork + ", flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('on')\nraise SystemExit(3)")
+	spec := testutil.Python("import os, time\nprint(" + isFork + ", flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('on')\nraise SystemExit(3)")
 	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Error(err)
 	}
@@ -239,8 +239,8 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 	}
 
 	e := testutil.Start(t, config)
-	run(t, e, s.ID, "touch /tmp/go")
-	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "1\non\n" || r.ExitCode != 3 {
+	testutil.Run(t, e, s.ID, "touch /tmp/go")
+	if r := testutil.Wait(t, e, s.ID, spec.ID); r.Stdout != "1\non\n" || r.ExitCode != 3 {
 		t.Errorf("got exit code %d, %q, %+v", r.ExitCode, r.Stdout, r.Error)
 	}
 	processes, err := e.Processes(t.Context(), s.ID)
@@ -259,9 +259,9 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 // fork or not.
 func TestRunsFollowEachOther(t *testing.T) {
 	e := testutil.Executor(t)
-	s := create(t, e)
+	s := testutil.Create(t, e)
 	for range 5 {
-		r := execute(t, e, s.ID, python("import os; print(6 * 7, os.getpid() == os.getsid(0))"))
+		r := testutil.Execute(t, e, s.ID, testutil.Python("import os; print(6 * 7, os.getpid() == os.getsid(0))"))
 		if r.Stdout != "42 True\n" || r.Error != nil {
 			t.Fatalf("got %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
 		}

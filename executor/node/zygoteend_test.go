@@ -6,6 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // finalizable is a class whose objects say when they end.
@@ -83,7 +84,7 @@ func wantSameEndings(t *testing.T, e *executor.Executor, sandbox string) {
 	for name, code := range endings() {
 		t.Run(name, func(t *testing.T) {
 			code = "import sys; sys.stderr.write(str(" + isFork + "))\n" + code
-			forked, other := execute(t, e, sandbox, python(code)), execute(t, e, sandbox, python(code, fresh))
+			forked, other := testutil.Execute(t, e, sandbox, testutil.Python(code)), testutil.Execute(t, e, sandbox, testutil.Python(code, fresh))
 			if !strings.HasPrefix(forked.Stderr, "1") || !strings.HasPrefix(other.Stderr, "0") {
 				t.Fatalf("forked: %q, %q, %+v; fresh: %q, %q", forked.Stdout, forked.Stderr, forked.Error, other.Stdout, other.Stderr)
 			}

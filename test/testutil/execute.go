@@ -56,6 +56,12 @@ func Execute(t testing.TB, e *executor.Executor, sandbox string, spec yurt.Execu
 	return result
 }
 
+// Run executes a shell line in the sandbox and returns its result.
+func Run(t testing.TB, e *executor.Executor, sandbox, line string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	t.Helper()
+	return Execute(t, e, sandbox, Command(line, change...))
+}
+
 // Wait returns the result of an execution that ends within a minute.
 func Wait(t testing.TB, e *executor.Executor, sandbox, id string) *yurt.Result {
 	t.Helper()
