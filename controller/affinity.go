@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 const (
@@ -13,16 +14,16 @@ const (
 )
 
 // hints says where a session would like to be: where its agent was before, last first.
-func (c *Controller) hints(ctx context.Context, session yurt.Session) Hints {
+func (c *Controller) hints(ctx context.Context, session yurt.Session) contract.Hints {
 	if session.AgentID == "" {
-		return Hints{}
+		return contract.Hints{}
 	}
-	sessions, err := c.store.Sessions(ctx, SessionQuery{AgentID: session.AgentID, Limit: agentLooks})
+	sessions, err := c.store.Sessions(ctx, contract.SessionQuery{AgentID: session.AgentID, Limit: agentLooks})
 	if err != nil {
 		c.life.Log.Warn("looking for where an agent was", "agent", session.AgentID, "error", err)
-		return Hints{}
+		return contract.Hints{}
 	}
-	var hints Hints
+	var hints contract.Hints
 	for _, earlier := range sessions {
 		node := earlier.Placement.Node
 		if node != "" && !slices.Contains(hints.Prefer, node) && len(hints.Prefer) < agentNodes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // TestReuse: an agent that asks for reuse gets its live session back, if the request matches it.
@@ -67,13 +68,13 @@ func TestReuse(t *testing.T) {
 
 // hinted is a placer that keeps its hints and its releases.
 type hinted struct {
-	controller.Placer
+	contract.Placer
 	mu       sync.Mutex
-	hints    []controller.Hints
+	hints    []contract.Hints
 	released []string
 }
 
-func (h *hinted) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+func (h *hinted) Place(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	h.mu.Lock()
 	h.hints = append(h.hints, hints)
 	h.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/internal/clock"
@@ -23,8 +24,8 @@ const SessionLabel = yurt.SessionLabel
 
 // Config holds the settings and parts of a [Controller]. Store and Placer are required.
 type Config struct {
-	Store  Store
-	Placer Placer
+	Store  contract.Store
+	Placer contract.Placer
 	// Templates are built in: always there, and not to be replaced.
 	Templates []yurt.Template
 	Clock     Clock                 // nil: the machine's
@@ -42,7 +43,7 @@ type Config struct {
 	// CancelGrace is how long an execution that is cancelled has to end after the interrupt; 0 is [execution.DefaultCancelGrace].
 	CancelGrace time.Duration
 	// Orphans decides about sandboxes whose session the store does not know.
-	Orphans OrphanPolicy
+	Orphans fleet.OrphanPolicy
 }
 
 // Controller holds sessions. Make it with [New], let [Controller.Run] run while it
@@ -55,8 +56,8 @@ type Controller struct {
 
 	life      *life.Life
 	reach     *reach.Reach
-	store     Store
-	placer    Placer
+	store     contract.Store
+	placer    contract.Placer
 	metrics   *metrics
 	ledger    *ledger
 	tracker   *execution.Tracker
@@ -87,7 +88,7 @@ func New(config Config) (*Controller, error) {
 		Catalog: &Catalog{store: config.Store, placer: config.Placer, builtIn: templates},
 		life:    life.New(config.Clock, config.Logger), store: config.Store, placer: config.Placer, deadlines: fleet.NewDeadlines(),
 	}
-	timed, _ := config.Store.(ClockStore)
+	timed, _ := config.Store.(contract.ClockStore)
 	leases, _ := config.Store.(lease.Store)
 	c.life.Members = lease.New(lease.Config{
 		Store: leases, ID: c.life.ID, Time: cmp.Or(config.LeaseTime, lease.DefaultTime), Log: config.Logger,
@@ -112,7 +113,7 @@ func (c *Controller) join(config Config) {
 		CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
 	})
 	c.ledger = &ledger{life: c.life, reach: c.reach, store: config.Store, tracker: c.tracker, placing: map[string]chan struct{}{}}
-	shrink, _ := config.Store.(ShrinkStore)
+	shrink, _ := config.Store.(contract.ShrinkStore)
 	c.Nodes, c.keeper = fleet.New(fleet.Config{
 		Life: c.life, Store: config.Store, Shrink: shrink, Placer: config.Placer, Templates: c.Catalog, Sessions: c.ledger,
 		Executions: c.tracker, Deadlines: c.deadlines, Expired: c.metrics.expired.Inc,

@@ -6,7 +6,7 @@
 // (controller/fleet), templates and files. Placers (controller/local and others) and stores (controller/sqlite and others)
 // implement the interfaces of controller/contract.
 //
-// All lasting state is in the [Store] or on the nodes. A controller that was killed at any moment and started again finds its
+// All lasting state is in the [contract.Store] or on the nodes. A controller that was killed at any moment and started again finds its
 // sessions: those whose sandbox lives go on with their running executions; the others end with a reason; and a sandbox that no
 // session owns is destroyed. A session that is used up, idle or too old is ended by the reaper, which sleeps until the next
 // deadline.

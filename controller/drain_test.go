@@ -10,12 +10,15 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 )
 
 // cluster is a placer over nodes that can be lost and drained.
 type cluster struct {
-	controller.Placer // for all but the nodes
+	contract.Placer // for all but the nodes
 
 	mu    sync.Mutex
 	nodes map[string]*nodetest.Node
@@ -38,7 +41,7 @@ func (c *cluster) set(change func()) {
 	change()
 }
 
-func (c *cluster) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+func (c *cluster) Place(ctx context.Context, spec yurt.SandboxSpec, _ contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	c.mu.Lock()
 	at := c.at
 	c.mu.Unlock()
@@ -47,7 +50,7 @@ func (c *cluster) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller
 	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: at}, err
 }
 
-func (c *cluster) Node(_ context.Context, name string) (controller.Node, error) {
+func (c *cluster) Node(_ context.Context, name string) (contract.Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node, ok := c.nodes[name]
@@ -57,10 +60,10 @@ func (c *cluster) Node(_ context.Context, name string) (controller.Node, error) 
 	return node, nil
 }
 
-func (c *cluster) Nodes(context.Context) (map[string]controller.Node, error) {
+func (c *cluster) Nodes(context.Context) (map[string]contract.Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes := map[string]controller.Node{}
+	nodes := map[string]contract.Node{}
 	for name, node := range c.nodes {
 		if !c.lost[name] {
 			nodes[name] = node
@@ -159,7 +162,7 @@ func TestNodeDrainedBySomebodyElse(t *testing.T) {
 	nodes.set(func() { nodes.drain["a"] = true })
 	w.clock.advance(10 * time.Second)
 	w.wantRemark(s.ID, "its node a is drained")
-	w.clock.advance(controller.DefaultDrainGrace)
+	w.clock.advance(fleet.DefaultDrainGrace)
 	w.wantState(s.ID, yurt.SessionTerminated, "its node a is drained")
 }
 
@@ -170,7 +173,7 @@ func (w *world) wantAway(id string) {
 	ctx := context.Background()
 	for what, ask := range map[string]func() error{
 		"execute": func() error {
-			_, err := w.Execute(ctx, id, controller.ExecuteRequest{Command: controller.ShellCommand("true")})
+			_, err := w.Execute(ctx, id, execution.Request{Command: execution.ShellCommand("true")})
 			return err
 		},
 		"a file":    func() error { _, err := w.StatFile(ctx, id, "file"); return err },
@@ -197,7 +200,7 @@ func TestNodeIsLost(t *testing.T) {
 	w.wantAway(s.ID)
 	w.clock.advance(3 * time.Second)
 	w.wantState(s.ID, yurt.SessionFailed, "its node a is lost")
-	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("true")})
+	_, err := w.Execute(t.Context(), s.ID, execution.Request{Command: execution.ShellCommand("true")})
 	wantCode(t, err, yurt.CodeSessionEnded)
 	if got := w.session(other.ID); got.State != yurt.SessionReady {
 		t.Errorf("the session is %s: %s", got.State, got.Reason)
@@ -218,7 +221,7 @@ func TestNodeIsLostBeforeAStart(t *testing.T) {
 	started := make(chan yurt.Execution)
 	go func() {
 		defer close(started)
-		e, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})
+		e, err := w.Execute(context.Background(), s.ID, execution.Request{Command: execution.ShellCommand("echo moved")})
 		if err != nil {
 			t.Error(err)
 		}

@@ -5,12 +5,13 @@ import (
 	"io"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/reach"
 )
 
 // Files reaches the files of sessions.
 type Files struct {
-	store SessionStore
+	store contract.SessionStore
 	reach *reach.Reach
 }
 
@@ -146,7 +147,7 @@ func (f *Files) WatchFiles(ctx context.Context, sessionID, name string, deep boo
 
 // place is where a path of a session is.
 type place struct {
-	node    Node
+	node    contract.Node
 	session yurt.Session
 	path    string // clean, below the workspace
 }

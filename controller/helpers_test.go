@@ -12,6 +12,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
@@ -166,7 +168,7 @@ func (w *world) close() {
 }
 
 func (w *world) live() []yurt.Session {
-	list, err := w.store.Sessions(context.Background(), controller.SessionQuery{Live: true})
+	list, err := w.store.Sessions(context.Background(), contract.SessionQuery{Live: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -202,7 +204,7 @@ func (w *world) create(mode yurt.Mode) yurt.Session {
 
 func (w *world) execute(sessionID, script string) yurt.Execution {
 	w.t.Helper()
-	e, err := w.Execute(context.Background(), sessionID, controller.ExecuteRequest{Command: controller.ShellCommand(script)})
+	e, err := w.Execute(context.Background(), sessionID, execution.Request{Command: execution.ShellCommand(script)})
 	if err != nil {
 		w.t.Fatalf("executing %q: %v", script, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
@@ -14,7 +15,7 @@ import (
 type ledger struct {
 	life    *life.Life
 	reach   *reach.Reach
-	store   SessionStore
+	store   contract.SessionStore
 	tracker *execution.Tracker
 
 	mu      sync.Mutex

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/lease"
 )
 
@@ -23,7 +24,7 @@ type metrics struct {
 	expired    prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer, store Store, members *lease.Members) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, store contract.Store, members *lease.Members) (*metrics, error) {
 	m := &metrics{
 		created: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "yurt_session_create_duration_seconds",
@@ -108,7 +109,7 @@ func outcome(r *yurt.Result) string {
 // sessionCollector counts sessions when it is asked, so that the figure is that of
 // the store also after a restart.
 type sessionCollector struct {
-	store SessionStore
+	store contract.SessionStore
 	desc  *prometheus.Desc
 }
 

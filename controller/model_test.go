@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 // model is a user's view of sessions: the states, and how many executions block in each.
@@ -70,7 +70,7 @@ func (m *model) actCreate(t *rapid.T) {
 // begin starts an execution and says whether it could, which must be as the model
 // says.
 func (m *model) begin(t *rapid.T, id, script string) (yurt.Execution, bool) {
-	e, err := m.Execute(context.Background(), id, controller.ExecuteRequest{Command: controller.ShellCommand(script)})
+	e, err := m.Execute(context.Background(), id, execution.Request{Command: execution.ShellCommand(script)})
 	switch {
 	case m.states[id].Ended():
 		wantCode(t, err, yurt.CodeSessionEnded)

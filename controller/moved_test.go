@@ -9,17 +9,18 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // moving is a placer whose node is reached by a connection that is given up when the node
 // moves. Calls on the old one fail, however often they are made.
 type moving struct {
-	controller.Placer
+	contract.Placer
 	mu   sync.Mutex
 	open *connection
 }
 
-func (m *moving) Node(ctx context.Context, name string) (controller.Node, error) {
+func (m *moving) Node(ctx context.Context, name string) (contract.Node, error) {
 	node, err := m.Placer.Node(ctx, name)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (m *moving) move() {
 }
 
 type connection struct {
-	controller.Node
+	contract.Node
 	ctx   context.Context //nolint:containedctx // the test is about its end
 	close func()
 }
@@ -58,7 +59,7 @@ func (c *connection) call(ctx context.Context, do func(ctx context.Context) erro
 	return err
 }
 
-// RunExecution implements controller.Node: its answer comes by the connection too.
+// RunExecution implements contract.Node: its answer comes by the connection too.
 func (c *connection) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
 	_, err := c.Node.RunExecution(ctx, sandboxID, spec)
 	return func(ctx context.Context) (*yurt.Result, error) { return c.AwaitExecution(ctx, sandboxID, spec.ID) }, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
@@ -52,7 +53,7 @@ func TestStoreThatKnowsNoSandbox(t *testing.T) {
 		t.Fatalf("there are %d sandboxes, want the 1 that nothing may touch", w.node.Count())
 	}
 
-	policy := controller.OrphansKeep
+	policy := fleet.OrphansKeep
 	w.changes = append(w.changes, func(c *controller.Config) { c.Orphans = policy })
 	w.start()
 	own := w.create(yurt.ModePersistent) // its sandbox says no more about the others
@@ -65,7 +66,7 @@ func TestStoreThatKnowsNoSandbox(t *testing.T) {
 	if warnings := w.Warnings(); len(warnings) != 1 || !strings.Contains(warnings[0], "know: 1;") {
 		t.Errorf("warnings %q, want one about the sandbox", warnings)
 	}
-	w.restart(func() { policy = controller.OrphansDestroy })
+	w.restart(func() { policy = fleet.OrphansDestroy })
 	w.eventually("the sandbox without a session is gone", func() bool { return w.node.Count() == 1 })
 	w.wait(w.execute(own.ID, "echo works"))
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 func (w *world) sandboxState(id string) yurt.SandboxState {
@@ -30,7 +30,7 @@ func TestPauseAndResume(t *testing.T) {
 	if got := w.sandboxState(s.SandboxID); got != yurt.SandboxPaused {
 		t.Errorf("its sandbox is %s", got)
 	}
-	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	_, err := w.Execute(t.Context(), s.ID, execution.Request{Command: []string{"true"}})
 	wantCode(t, err, yurt.CodeIllegalTransition)
 	w.clock.advance(2 * yurt.DefaultIdleTimeout) // which stands still
 	w.eventually("it is still paused", func() bool { return w.session(s.ID).State == yurt.SessionPaused })

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // maxPreparing bounds how many nodes install the packages of a template at once, since all of them
@@ -48,7 +49,7 @@ func (c *Catalog) PrepareTemplate(ctx context.Context, name string, tell func(st
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxPreparing)
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		if node, ok := nodes[name].(TemplateNode); ok {
+		if node, ok := nodes[name].(contract.TemplateNode); ok {
 			group.Go(func() error { return p.prepare(ctx, name, node, len(nodes) > 1) })
 		}
 	}
@@ -67,7 +68,7 @@ func (c *Catalog) PrepareTemplate(ctx context.Context, name string, tell func(st
 }
 
 // prepare returns an error only where the caller is gone.
-func (p *preparation) prepare(ctx context.Context, name string, node TemplateNode, several bool) error {
+func (p *preparation) prepare(ctx context.Context, name string, node contract.TemplateNode, several bool) error {
 	err := node.PrepareTemplate(ctx, p.template, func(text string) error {
 		if several {
 			return ctx.Err()

@@ -8,12 +8,14 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 // losing is a node at which every call loses a race: the session has been ended, and its
 // sandbox is half gone, when the call comes.
 type losing struct {
-	controller.Node
+	contract.Node
 	*loss
 }
 
@@ -66,11 +68,11 @@ func (n *losing) Contexts(ctx context.Context, id string) ([]yurt.Context, error
 
 // losingPlacer hands out nodes at which calls lose.
 type losingPlacer struct {
-	controller.Placer
+	contract.Placer
 	loss *loss
 }
 
-func (p losingPlacer) Node(ctx context.Context, name string) (controller.Node, error) {
+func (p losingPlacer) Node(ctx context.Context, name string) (contract.Node, error) {
 	node, err := p.Placer.Node(ctx, name)
 	return &losing{node, p.loss}, err
 }
@@ -82,7 +84,7 @@ func TestCallsThatLoseAgainstDelete(t *testing.T) {
 	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, loss} })
 	calls := map[string]func(id string) error{
 		"execute": func(id string) error {
-			_, err := w.Execute(t.Context(), id, controller.ExecuteRequest{Command: []string{"true"}})
+			_, err := w.Execute(t.Context(), id, execution.Request{Command: []string{"true"}})
 			return err
 		},
 		"pause":    func(id string) error { _, err := w.PauseSession(t.Context(), id); return err },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 func (w *world) createWith(lifetime, idle time.Duration) yurt.Session {
@@ -154,13 +155,13 @@ func TestNodeIsAskedAgain(t *testing.T) {
 
 // sweptStore tells of each sweep that ended.
 type sweptStore struct {
-	controller.Store
+	contract.Store
 
 	swept chan struct{}
 	slow  atomic.Pointer[func()] // called as the next one begins to look
 }
 
-func (s *sweptStore) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+func (s *sweptStore) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	if slow := s.slow.Swap(nil); slow != nil {
 		(*slow)()
 	}
@@ -214,7 +215,7 @@ func TestNodeIsListedAgain(t *testing.T) {
 
 // lateStore lets a session become ready between a sweep's look at it and the sweep's decision.
 type lateStore struct {
-	controller.Store
+	contract.Store
 
 	making, looked, made, swept chan struct{}
 	holds, looks                sync.Once
@@ -230,7 +231,7 @@ func (s *lateStore) PurgeSessions(ctx context.Context, before time.Time) (int, e
 	return s.Store.PurgeSessions(ctx, before)
 }
 
-func (s *lateStore) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+func (s *lateStore) ChangeSession(ctx context.Context, id string, change contract.SessionChange) (yurt.Session, error) {
 	s.holds.Do(func() {
 		close(s.making)
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/optional"
 )
 
@@ -179,7 +180,7 @@ func take[T comparable](field string, asked, into *T) error {
 }
 
 // idempotencyKey ties req's key to the session, or returns nil for a request without a key.
-func idempotencyKey(req CreateSessionRequest, sessionID string) (*IdempotencyKey, error) {
+func idempotencyKey(req CreateSessionRequest, sessionID string) (*contract.IdempotencyKey, error) {
 	if req.IdempotencyKey == "" {
 		return nil, nil
 	}
@@ -191,5 +192,5 @@ func idempotencyKey(req CreateSessionRequest, sessionID string) (*IdempotencyKey
 		return nil, fmt.Errorf("hashing the request: %w", err)
 	}
 	hash := sha256.Sum256(data)
-	return &IdempotencyKey{Key: req.IdempotencyKey, RequestHash: hex.EncodeToString(hash[:]), SessionID: sessionID}, nil
+	return &contract.IdempotencyKey{Key: req.IdempotencyKey, RequestHash: hex.EncodeToString(hash[:]), SessionID: sessionID}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 const (
@@ -31,7 +32,7 @@ func (c *Controller) reuseOrCreate(ctx context.Context, req CreateSessionRequest
 			return found, err
 		}
 		made, err := c.createSession(ctx, req, asked, template)
-		if !errors.Is(err, ErrReuseTaken) {
+		if !errors.Is(err, contract.ErrReuseTaken) {
 			return made, err
 		}
 		if found, ok, err := c.awaitReusable(ctx, key); ok || err != nil {
@@ -60,7 +61,7 @@ func reuseKey(asked yurt.Session) (string, error) {
 // the key up to the next one.
 func (c *Controller) awaitReusable(ctx context.Context, key string) (_ yurt.Session, found bool, _ error) {
 	begin := time.Now()
-	holders, err := c.store.Sessions(ctx, SessionQuery{ReuseKey: key, Live: true, Limit: 1})
+	holders, err := c.store.Sessions(ctx, contract.SessionQuery{ReuseKey: key, Live: true, Limit: 1})
 	if err != nil || len(holders) == 0 {
 		return yurt.Session{}, false, err
 	}
@@ -87,7 +88,7 @@ func (c *Controller) awaitReusable(ctx context.Context, key string) (_ yurt.Sess
 // resources and environment.
 func (c *Controller) findReusable(ctx context.Context, asked yurt.Session) (_ yurt.Session, found bool, _ error) {
 	begin := time.Now()
-	sessions, err := c.store.Sessions(ctx, SessionQuery{
+	sessions, err := c.store.Sessions(ctx, contract.SessionQuery{
 		AgentID: asked.AgentID, TemplateID: asked.TemplateID, Live: true, Limit: reuseLooks,
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // reuseRequest is a request that an agent repeats.
@@ -103,18 +104,18 @@ func TestReuseWhenItFails(t *testing.T) {
 
 // unreachable is a placer whose nodes can be away.
 type unreachable struct {
-	controller.Placer
+	contract.Placer
 	away *atomic.Bool
 }
 
-func (u *unreachable) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+func (u *unreachable) Place(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	if u.away.Load() {
 		return yurt.Sandbox{}, yurt.Placement{}, errAway()
 	}
 	return u.Placer.Place(ctx, spec, hints)
 }
 
-func (u *unreachable) Node(ctx context.Context, name string) (controller.Node, error) {
+func (u *unreachable) Node(ctx context.Context, name string) (contract.Node, error) {
 	if u.away.Load() {
 		return nil, errAway()
 	}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
 	"github.com/yurtrun/yurt/internal/tracing"
@@ -39,7 +40,7 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 	return c.createSession(ctx, req, session, template)
 }
 
-// createSession makes the session, unless its idempotency key names one that exists. It returns [ErrReuseTaken] when another
+// createSession makes the session, unless its idempotency key names one that exists. It returns [contract.ErrReuseTaken] when another
 // live session is the one to reuse.
 func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest, session yurt.Session, template yurt.Template) (yurt.Session, error) {
 	key, err := idempotencyKey(req, session.ID)
@@ -59,10 +60,10 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 	tracing.End(span, err)
 	if err != nil {
 		switch {
-		case errors.Is(err, ErrKeyTaken):
+		case errors.Is(err, contract.ErrKeyTaken):
 			existing, _, err := c.sessionOfKey(ctx, *key)
 			return existing, err
-		case errors.Is(err, ErrReuseTaken):
+		case errors.Is(err, contract.ErrReuseTaken):
 			return yurt.Session{}, err
 		}
 		c.ledger.failUnplaced(err, session.ID, "it could not be stored")
@@ -73,7 +74,7 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 
 // sessionOfKey returns the session that an earlier request with the same key made,
 // placed or failed.
-func (c *Controller) sessionOfKey(ctx context.Context, key IdempotencyKey) (yurt.Session, bool, error) {
+func (c *Controller) sessionOfKey(ctx context.Context, key contract.IdempotencyKey) (yurt.Session, bool, error) {
 	first, ok, err := c.store.SessionByKey(ctx, key.Key)
 	if err != nil || !ok {
 		return yurt.Session{}, false, err
@@ -140,7 +141,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 }
 
 // Sessions lists sessions, newest first, ended ones included while they are kept.
-func (c *Controller) Sessions(ctx context.Context, query SessionQuery) ([]yurt.Session, error) {
+func (c *Controller) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	if query.State != "" && !slices.Contains(yurt.SessionStates(), query.State) {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "state", "there is no such state; give one of %v", yurt.SessionStates())
 	}

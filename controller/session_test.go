@@ -11,6 +11,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 func TestPersistentSession(t *testing.T) {
@@ -34,7 +36,7 @@ func TestPersistentSession(t *testing.T) {
 	w.wantNoSandbox()
 	_, err := w.EndSession(t.Context(), s.ID)
 	wantCode(t, err, yurt.CodeSessionEnded)
-	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	_, err = w.Execute(t.Context(), s.ID, execution.Request{Command: []string{"true"}})
 	wantCode(t, err, yurt.CodeSessionEnded)
 
 	story, err := w.Transitions(t.Context(), s.ID)
@@ -58,7 +60,7 @@ func TestEphemeralSession(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModeEphemeral)
 	e := w.execute(s.ID, "echo a block")
-	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	_, err := w.Execute(t.Context(), s.ID, execution.Request{Command: []string{"true"}})
 	wantCode(t, err, yurt.CodeIllegalTransition)
 	w.node.Release()
 	if got := w.wait(e); got.Result.Stdout != "a\n" {
@@ -72,7 +74,7 @@ func TestStartThatFails(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModeEphemeral)
 	w.node.Fail("RunExecution", yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin hangs"))
-	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x"})
+	_, err := w.Execute(t.Context(), s.ID, execution.Request{Code: "x"})
 	wantCode(t, err, yurt.CodeRuntimeUnavailable)
 	latest, err := w.Execution(t.Context(), s.ID, "")
 	if err != nil || latest.Result == nil || latest.Result.Error.Type != yurt.ErrorTypeRuntimeUnavailable {
@@ -82,7 +84,7 @@ func TestStartThatFails(t *testing.T) {
 	w.wait(w.execute(s.ID, "echo a"))
 
 	w.node.Fail("RunExecution", errors.New("a fault without a code"))
-	_, err = w.Execute(t.Context(), w.create(yurt.ModePersistent).ID, controller.ExecuteRequest{Code: "x"})
+	_, err = w.Execute(t.Context(), w.create(yurt.ModePersistent).ID, execution.Request{Code: "x"})
 	wantCode(t, err, yurt.CodeSandboxFailed)
 }
 
@@ -100,7 +102,7 @@ func TestPlacementThatFails(t *testing.T) {
 		wantCode(t, err, test.code)
 		w.clock.advance(time.Second)
 	}
-	list, err := w.Sessions(t.Context(), controller.SessionQuery{State: yurt.SessionFailed})
+	list, err := w.Sessions(t.Context(), contract.SessionQuery{State: yurt.SessionFailed})
 	if err != nil || len(list) != 2 || list[0].Reason != "no sandbox could be made: no space left" {
 		t.Errorf("sessions %+v, error %v", list, err)
 	}
@@ -211,7 +213,7 @@ func TestNotServing(t *testing.T) {
 	defer w.start()
 	_, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic"})
 	wantCode(t, err, yurt.CodeUnavailable)
-	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	_, err = w.Execute(t.Context(), s.ID, execution.Request{Command: []string{"true"}})
 	wantCode(t, err, yurt.CodeUnavailable)
 	wantCode(t, w.Ready(t.Context()), yurt.CodeUnavailable)
 }
@@ -281,7 +283,7 @@ func TestTemplateDefaults(t *testing.T) {
 	if spec.Resources != s.Resources || spec.Env["A"] != "b" || spec.Labels[controller.SessionLabel] != s.ID {
 		t.Errorf("the sandbox was made from %+v", spec)
 	}
-	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x", Language: "python"})
+	_, err = w.Execute(t.Context(), s.ID, execution.Request{Code: "x", Language: "python"})
 	wantCode(t, err, yurt.CodeLanguageNotSupported)
 }
 

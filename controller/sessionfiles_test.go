@@ -8,6 +8,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 func withFiles(files ...yurt.SourceFile) controller.CreateSessionRequest {
@@ -55,7 +57,7 @@ func TestSessionFilesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if list, err := w.Sessions(t.Context(), controller.SessionQuery{}); err != nil || len(list) != 0 {
+	if list, err := w.Sessions(t.Context(), contract.SessionQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("sessions %+v, %v", list, err)
 	}
 }
@@ -102,7 +104,7 @@ func TestNodeIsLostWithFiles(t *testing.T) {
 			nodes.nodes["a"].Fail("RunExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
 			failed := make(chan error)
 			go func() {
-				_, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})
+				_, err := w.Execute(context.Background(), s.ID, execution.Request{Command: execution.ShellCommand("echo moved")})
 				failed <- err
 			}()
 			w.eventually("it is about to start", func() bool { return w.session(s.ID).State == yurt.SessionRunning })

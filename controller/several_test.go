@@ -11,6 +11,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/test/pgserver"
@@ -21,8 +23,8 @@ const (
 	quickLease   = 2 * time.Second  // for tests in which one dies
 )
 
-// fleet is several controllers with one store and one node. The world is for its waits.
-type fleet struct {
+// several is controllers with one store and one node. The world is for its waits.
+type several struct {
 	*world
 	url     string
 	members []*member
@@ -38,13 +40,13 @@ type member struct {
 
 // gate is a placer that can be held up.
 type gate struct {
-	controller.Placer
+	contract.Placer
 	mu     sync.Mutex
 	closed chan struct{} // nil while it is open
 	waits  int
 }
 
-func (g *gate) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+func (g *gate) Place(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	g.mu.Lock()
 	closed := g.closed
 	g.waits++
@@ -78,8 +80,8 @@ func (g *gate) placed() int {
 	return g.waits
 }
 
-func newFleet(t *testing.T, url string, n int, lease time.Duration) *fleet {
-	f := &fleet{url: url, world: &world{t: t, node: nodetest.New(), clock: newClock()}}
+func newFleet(t *testing.T, url string, n int, lease time.Duration) *several {
+	f := &several{url: url, world: &world{t: t, node: nodetest.New(), clock: newClock()}}
 	t.Cleanup(f.node.Release) // last: so that no execution goes on in the node
 	for range n {
 		f.join(t, lease)
@@ -88,7 +90,7 @@ func newFleet(t *testing.T, url string, n int, lease time.Duration) *fleet {
 }
 
 // join starts a controller and waits until it is ready.
-func (f *fleet) join(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
+func (f *several) join(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
 	m := f.begin(t, lease, changes...)
 	f.members = append(f.members, m)
 	f.Controller = f.members[0].Controller
@@ -97,7 +99,7 @@ func (f *fleet) join(t *testing.T, lease time.Duration, changes ...func(*control
 }
 
 // begin starts a controller, which the test stops in the end.
-func (f *fleet) begin(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
+func (f *several) begin(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
 	store, err := postgres.Open(t.Context(), f.url)
 	if err != nil {
 		t.Fatal(err)
@@ -133,13 +135,13 @@ func (f *fleet) begin(t *testing.T, lease time.Duration, changes ...func(*contro
 }
 
 // kill ends a member like kill -9, as the others see it: it stores no more.
-func (f *fleet) kill(m *member) {
+func (f *several) kill(m *member) {
 	_ = m.store.Close()
 	f.members = slices.DeleteFunc(f.members, func(have *member) bool { return have == m })
 	f.Controller = f.members[0].Controller
 }
 
-func (f *fleet) leaders() []*member {
+func (f *several) leaders() []*member {
 	var list []*member
 	for _, m := range f.members {
 		if m.Leads() {
@@ -298,7 +300,7 @@ func testMakerIsGone(t *testing.T, url string) {
 	}()
 	f.eventually("it is being placed", func() bool { return maker.gate.placed() == 1 })
 	f.kill(maker)
-	sessions, err := f.Sessions(t.Context(), controller.SessionQuery{})
+	sessions, err := f.Sessions(t.Context(), contract.SessionQuery{})
 	if err != nil || len(sessions) != 1 {
 		t.Fatalf("sessions %v, error %v", sessions, err)
 	}
@@ -383,7 +385,7 @@ func TestLoadOnSeveralControllers(t *testing.T) {
 	f.kill(doomed)
 	group.Wait()
 	f.eventually("every session has ended", func() bool {
-		live, err := f.Sessions(t.Context(), controller.SessionQuery{Live: true})
+		live, err := f.Sessions(t.Context(), contract.SessionQuery{Live: true})
 		return err == nil && len(live) == 0
 	})
 	for f.node.Count() > 0 {
@@ -404,7 +406,7 @@ func runOnce(t *testing.T, at, other *member, word string, mayFail bool) {
 		}
 		return
 	}
-	e, err := at.Execute(ctx, s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo " + word)})
+	e, err := at.Execute(ctx, s.ID, execution.Request{Command: execution.ShellCommand("echo " + word)})
 	if err != nil {
 		if !mayFail {
 			t.Errorf("executing: %v", err)
@@ -456,8 +458,8 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
-func (f *fleet) countLive() int {
-	live, err := f.Sessions(context.Background(), controller.SessionQuery{Live: true})
+func (f *several) countLive() int {
+	live, err := f.Sessions(context.Background(), contract.SessionQuery{Live: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

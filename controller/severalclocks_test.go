@@ -68,7 +68,7 @@ func (s jumpingStore) StoreClock(ctx context.Context) (time.Time, error) {
 }
 
 // idleAt makes a session, at one of the controllers, that ends when it is idle for so long.
-func (f *fleet) idleAt(t *testing.T, m *member, idle time.Duration) yurt.Session {
+func (f *several) idleAt(t *testing.T, m *member, idle time.Duration) yurt.Session {
 	t.Helper()
 	timeout := yurt.Duration(idle)
 	s, err := m.CreateSession(t.Context(), controller.CreateSessionRequest{
@@ -81,7 +81,7 @@ func (f *fleet) idleAt(t *testing.T, m *member, idle time.Duration) yurt.Session
 }
 
 // wantTimely checks that an idle session ends in time, whichever controller made it, and that the live sessions go on.
-func (f *fleet) wantTimely(t *testing.T, live ...yurt.Session) {
+func (f *several) wantTimely(t *testing.T, live ...yurt.Session) {
 	t.Helper()
 	for _, m := range f.members {
 		quick := f.idleAt(t, m, time.Second)
@@ -99,7 +99,7 @@ func (f *fleet) wantTimely(t *testing.T, live ...yurt.Session) {
 }
 
 // wantWrong wants a controller to say that its clock is wrong, to refuse sessions and not to lead.
-func (f *fleet) wantWrong(t *testing.T, m *member, direction string) {
+func (f *several) wantWrong(t *testing.T, m *member, direction string) {
 	t.Helper()
 	f.eventually("a controller says that its clock is "+direction+" the store's", func() bool {
 		err := m.Ready(t.Context())

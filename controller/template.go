@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // Catalog has the templates and their warm pools.
 type Catalog struct {
 	store interface {
-		TemplateStore
-		PoolStore
+		contract.TemplateStore
+		contract.PoolStore
 	}
-	placer  Placer
+	placer  contract.Placer
 	builtIn map[string]yurt.Template
 }
 
@@ -184,7 +185,7 @@ func (c *Catalog) prepareTemplate(ctx context.Context, t yurt.Template, tell fun
 	}
 	err = yurt.Errorf(yurt.CodeUnavailable, "there is no node that could install the template's packages; try again when there is one")
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		node, ok := nodes[name].(TemplateNode)
+		node, ok := nodes[name].(contract.TemplateNode)
 		if !ok {
 			continue
 		}

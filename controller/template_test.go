@@ -6,6 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 func quiet(string) error { return nil }
@@ -55,7 +56,7 @@ func TestSessionsOutliveTheirTemplate(t *testing.T) {
 	}
 	runs := func(when string) {
 		t.Helper()
-		if e, err := w.Execute(ctx, session.ID, controller.ExecuteRequest{Code: "x"}); err != nil || e.Language != "python" {
+		if e, err := w.Execute(ctx, session.ID, execution.Request{Code: "x"}); err != nil || e.Language != "python" {
 			t.Errorf("code in the session %s: language %q, error %v", when, e.Language, err)
 		}
 	}
@@ -81,14 +82,14 @@ func TestDefaultTemplate(t *testing.T) {
 	if err != nil || session.TemplateID != yurt.DefaultTemplate {
 		t.Fatalf("a session without a template is of %q, error %v", session.TemplateID, err)
 	}
-	if e, err := w.Execute(t.Context(), session.ID, controller.ExecuteRequest{Code: "x"}); err != nil || e.Language != "python" {
+	if e, err := w.Execute(t.Context(), session.ID, execution.Request{Code: "x"}); err != nil || e.Language != "python" {
 		t.Errorf("code without a language is %q, error %v", e.Language, err)
 	}
 	shell, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Execute(t.Context(), shell.ID, controller.ExecuteRequest{Code: "x", Language: "js"})
+	_, err = w.Execute(t.Context(), shell.ID, execution.Request{Code: "x", Language: "js"})
 	if wantCode(t, err, yurt.CodeLanguageNotSupported); err != nil && !strings.Contains(err.Error(), "template that has it: default, polyglot") {
 		t.Errorf("the error does not name the templates: %v", err)
 	}

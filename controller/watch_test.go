@@ -7,16 +7,17 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // slowStore holds back the end of an execution until told comes, or for a time that a faulty watcher would not wait.
 type slowStore struct {
-	controller.Store
+	contract.Store
 
 	told chan struct{}
 }
 
-func (s *slowStore) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
+func (s *slowStore) EndExecution(ctx context.Context, id string, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool, error) {
 	select {
 	case <-s.told:
 	case <-time.After(200 * time.Millisecond):

@@ -21,7 +21,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/local"
 )
 
@@ -129,7 +129,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		return nil
 	})
 	results := keeping.Results{Retention: yurt.ResultRetention, Quota: yurt.Size(yurt.ResultQuota).String(), Space: yurt.Size(yurt.ResultSpace).String()}
-	return s, s.join(ctx, placer, keeping.Orphans(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default}, &doors.Flags{})
+	return s, s.join(ctx, placer, keeping.Orphans(fleet.OrphansRefuse), results, &listen.Flags{Address: listen.Default}, &doors.Flags{})
 }
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 // clientTemplate is the template for a function whose language is unknown: commands run in it, with
@@ -50,7 +50,7 @@ func (a *app) readFunction(request *runRequest, file string, f runFlags) error {
 	request.function = &function{path: file, isDir: info.IsDir()}
 	command := commandOf([]string{f.client})
 	if request.spec.Command = command.Argv; command.Shell != "" {
-		request.spec.Command = controller.ShellCommand(command.Shell)
+		request.spec.Command = execution.ShellCommand(command.Shell)
 	}
 	return a.readHandler(&request.spec, f)
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
@@ -92,7 +94,7 @@ func (s *apiServer) reload(ctx context.Context) error {
 }
 
 // join builds the controller and its API over the store and a placer.
-func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans keeping.Orphans, results keeping.Results, at *listen.Flags, guards *doors.Flags) error {
+func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans keeping.Orphans, results keeping.Results, at *listen.Flags, guards *doors.Flags) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	}
 	config := controller.Config{
 		Store: s.doors.Divided(), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
-		Orphans: controller.OrphanPolicy(orphans),
+		Orphans: fleet.OrphanPolicy(orphans),
 	}
 	if err := results.Config(&config); err != nil {
 		return err
@@ -235,7 +237,7 @@ func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 
 // endSessions ends every session that has not ended.
 func (s *apiServer) endSessions(ctx context.Context) error {
-	sessions, err := s.controller.Sessions(ctx, controller.SessionQuery{Live: true})
+	sessions, err := s.controller.Sessions(ctx, contract.SessionQuery{Live: true})
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // Store keeps entries and never changes one. Package controller/storetest holds every implementation to this.
@@ -28,8 +28,8 @@ type Query struct {
 	SessionID string
 	KeyID     string
 	RequestID string
-	Since     time.Time           // only entries from then on
-	Until     time.Time           // only entries from before
-	Before    controller.Position // only those that come after this one in the list
-	Limit     int                 // at most so many; 0 is all
+	Since     time.Time         // only entries from then on
+	Until     time.Time         // only entries from before
+	Before    contract.Position // only those that come after this one in the list
+	Limit     int               // at most so many; 0 is all
 }

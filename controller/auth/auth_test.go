@@ -14,8 +14,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
@@ -252,7 +252,7 @@ func TestUseIsNoted(t *testing.T) {
 	}
 	done()
 	for range 50 {
-		list, err := auth.NewKeys(store, nil).List(operator(t), "", controller.Position{}, 0)
+		list, err := auth.NewKeys(store, nil).List(operator(t), "", contract.Position{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,15 +285,15 @@ func TestTenantsOfKeys(t *testing.T) {
 		t.Errorf("a key of another tenant was revoked: %v", err)
 	}
 	for _, tenant := range []string{"other", "*"} {
-		if _, err := keys.List(admin("acme"), tenant, controller.Position{}, 0); yurt.CodeOf(err) != yurt.CodeForbidden {
+		if _, err := keys.List(admin("acme"), tenant, contract.Position{}, 0); yurt.CodeOf(err) != yurt.CodeForbidden {
 			t.Errorf("the keys of %s were listed: %v", tenant, err)
 		}
 	}
-	list, err := keys.List(admin("acme"), "", controller.Position{}, 0)
+	list, err := keys.List(admin("acme"), "", contract.Position{}, 0)
 	if err != nil || len(list) != 1 || list[0].ID != mine.ID {
 		t.Errorf("the list is %+v, error %v, want the tenant's key alone", list, err)
 	}
-	if _, err := keys.List(t.Context(), "", controller.Position{}, 0); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
+	if _, err := keys.List(t.Context(), "", contract.Position{}, 0); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("keys were listed without a caller: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // maxKeyLife bounds the time until a key expires, so that the sum is a date that every client can read.
@@ -84,7 +84,7 @@ func (k *Keys) check(caller *access.Principal, req KeyRequest) error {
 
 // List lists the keys of the caller's tenant, newest first. The operator may name another tenant, or list those of all with
 // "*".
-func (k *Keys) List(ctx context.Context, tenant string, before controller.Position, limit int) ([]access.Key, error) {
+func (k *Keys) List(ctx context.Context, tenant string, before contract.Position, limit int) ([]access.Key, error) {
 	caller, err := access.Caller(ctx)
 	if err != nil {
 		return nil, err

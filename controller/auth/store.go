@@ -6,7 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // Store keeps API keys. Package controller/storetest holds every implementation to this.
@@ -18,7 +18,7 @@ type Store interface {
 	// whose parent was revoked.
 	KeysByHash(ctx context.Context, hashes []access.Hash) (map[access.Hash]access.Key, error)
 	// Keys lists the keys of a tenant without its session tokens, newest first; those of all tenants when reach says so.
-	Keys(ctx context.Context, reach Reach, before controller.Position, limit int) ([]access.Key, error)
+	Keys(ctx context.Context, reach Reach, before contract.Position, limit int) ([]access.Key, error)
 	// RevokeKey revokes a key within reach. The first revocation stays. A key outside of it is a [yurt.CodeKeyNotFound] error.
 	RevokeKey(ctx context.Context, reach Reach, id string, at time.Time) (access.Key, error)
 	// UseKeys notes when keys were last used, by id. A time before the stored one is ignored.

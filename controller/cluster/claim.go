@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // attemptLabel is the label of a sandbox that names the attempt which claimed it. It distinguishes a sandbox whose
@@ -17,7 +17,7 @@ import (
 const attemptLabel = "attempt"
 
 // claim asks nodes for a warm sandbox, one after the other, until one has it, or is about to.
-func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
+func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
 	if !spec.Warmable() {
 		return yurt.Sandbox{}, false, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // NodeState is the last news of a node.
@@ -82,7 +82,7 @@ type Engine interface {
 // Client is a connection to the executor of one node. A claim hands a sandbox out once,
 // and binds environment, labels and limits of the spec to it.
 type Client interface {
-	controller.Node
+	contract.Node
 	// ClaimSandbox hands out a sandbox of the spec's template that is ready, if the node
 	// has one with room for the spec's resources.
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)

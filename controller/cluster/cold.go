@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // preferredNodes bounds how many nodes an order names: the engine weighs each.
@@ -53,7 +54,7 @@ func (c *colds) hold() bool {
 // coldStart has the engine start a slot for this session alone, and claims its sandbox, so that the session's private data goes
 // to the node alone. The session's id is the slot's name, so that any controller that ends the session can end the slot. Where a
 // node cannot make the sandbox, another one is asked.
-func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (yurt.Sandbox, error) {
+func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints, trace *trace) (yurt.Sandbox, error) {
 	defer p.colds.begin()()
 	slot := spec.Labels[controller.SessionLabel]
 	if slot == "" {
@@ -143,7 +144,7 @@ func (p *Placer) drains(name string) bool {
 
 // preferences names nodes where the session would start fast: those that were asked for,
 // then some that have the template.
-func (p *Placer) preferences(digest string, hints controller.Hints) []string {
+func (p *Placer) preferences(digest string, hints contract.Hints) []string {
 	names := slices.Clone(hints.Prefer)
 	for _, node := range p.view.Nodes() {
 		if len(names) >= preferredNodes {

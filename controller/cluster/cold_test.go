@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // TestColdStartElsewhere: a node that cannot make a sandbox, as with a full disk, costs the caller no error while there is another
@@ -23,7 +23,7 @@ func TestColdStartElsewhere(t *testing.T) {
 			t.Errorf("%d slots are open, and %d were stopped; want that of the first node stopped", w.open(), len(w.stopped))
 		}
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeInvalidArgument, "nowhere") })
-		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
+		_, _, err := w.placer.Place(t.Context(), spec(), contract.Hints{})
 		if yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("error %v, want that of the first node", err)
 		}
@@ -45,7 +45,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		w.nodes["a"].set(func(n *node) { n.broken = full })
 		asked := spec()
 		asked.Files = []yurt.SourceFile{{Path: "a"}}
-		_, _, err := w.placer.Place(t.Context(), asked, controller.Hints{Prefer: []string{"a"}})
+		_, _, err := w.placer.Place(t.Context(), asked, contract.Hints{Prefer: []string{"a"}})
 		if !errors.Is(err, full) || w.open() != 0 || len(w.stopped) != 0 || w.nodes["bb"].claims != 0 {
 			t.Errorf("error %v; %d slots open, %d stopped, %d claims at the other node", err, w.open(), len(w.stopped), w.nodes["bb"].claims)
 		}
@@ -63,7 +63,7 @@ func TestOnlyNodeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeSandboxFailed, "no space left on device") })
-		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
+		_, _, err := w.placer.Place(t.Context(), spec(), contract.Hints{})
 		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || w.open() != 0 {
 			t.Errorf("error %v, %d slots are open", err, w.open())
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // Where implements cluster.Teller.
@@ -33,7 +34,7 @@ func TestSlotIsMoved(t *testing.T) {
 			defer w.mu.Unlock()
 			w.moved = map[string]string{slot: "bb"}
 		})
-		sandbox, placement, err := w.placer.Place(t.Context(), asked, controller.Hints{})
+		sandbox, placement, err := w.placer.Place(t.Context(), asked, contract.Hints{})
 		if err != nil || sandbox.Node != "bb" || placement.Node != "bb" {
 			t.Errorf("it is on %q and %+v, %v", sandbox.Node, placement, err)
 		}
@@ -60,7 +61,7 @@ func TestSlotFails(t *testing.T) {
 			defer w.mu.Unlock()
 			w.failed = map[string]error{slot: yurt.Errorf(yurt.CodeSandboxFailed, "the driver refused it")}
 		})
-		_, _, err := w.placer.Place(t.Context(), asked, controller.Hints{})
+		_, _, err := w.placer.Place(t.Context(), asked, contract.Hints{})
 		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || !strings.Contains(err.Error(), "the driver refused it") {
 			t.Errorf("error %v", err)
 		}
@@ -94,7 +95,7 @@ func TestNodeBeginsToDrain(t *testing.T) {
 		// With all of them drained, the error says so, and no slot is left.
 		w.nodes["bb"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "this node is being drained") })
 		w.drain("bb")
-		if _, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{}); yurt.CodeOf(err) != yurt.CodeUnavailable {
+		if _, _, err := w.placer.Place(t.Context(), spec(), contract.Hints{}); yurt.CodeOf(err) != yurt.CodeUnavailable {
 			t.Errorf("error %v", err)
 		}
 		synctest.Wait()

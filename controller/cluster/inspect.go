@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// NodeList implements controller.NodePlacer.
+// NodeList implements contract.NodePlacer.
 func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	known := p.view.Nodes()
 	list := make([]yurt.NodeInfo, len(known))
@@ -25,7 +25,7 @@ func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	return list, nil
 }
 
-// Warnings implements controller.Placer.
+// Warnings implements contract.Placer.
 func (p *Placer) Warnings() []string {
 	live, since, err := p.view.Status()
 	if live {

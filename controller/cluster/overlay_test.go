@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // NodesNotReady implements cluster.NodeTeller.
@@ -132,7 +132,7 @@ func TestNoRoomIsMadeInVain(t *testing.T) {
 		stop := run(t, []yurt.Template{idle, other}, &leader, p)
 		defer stop()
 		time.Sleep(3 * time.Second)
-		if _, _, err := p.Place(t.Context(), sessionOf(other), controller.Hints{}); yurt.CodeOf(err) != yurt.CodeOverloaded {
+		if _, _, err := p.Place(t.Context(), sessionOf(other), contract.Hints{}); yurt.CodeOf(err) != yurt.CodeOverloaded {
 			t.Errorf("a session without room got %v", err)
 		}
 		if all, ready := f.slots(idle.Digest()); all != 4 || ready != 4 {

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/pool"
 )
 
@@ -34,7 +34,7 @@ type Config struct {
 	Random  *rand.Rand            // nil: one of its own
 }
 
-// Placer places sessions on the nodes of a cluster. It is a [controller.Placer] and safe
+// Placer places sessions on the nodes of a cluster. It is a [contract.Placer] and safe
 // for concurrent use. It owns the connections to the nodes, and the goroutines that clear
 // up after placements that failed; [Placer.Close] ends both.
 type Placer struct {
@@ -56,7 +56,7 @@ type Placer struct {
 	closed  bool
 }
 
-var _ controller.Placer = (*Placer)(nil)
+var _ contract.Placer = (*Placer)(nil)
 
 // New returns a placer.
 func New(config Config) (*Placer, error) {
@@ -111,8 +111,8 @@ func (p *Placer) background(task func(ctx context.Context)) {
 	})
 }
 
-// Place implements controller.Placer: a warm sandbox where a node has one, otherwise a slot for this session.
-func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+// Place implements contract.Placer: a warm sandbox where a node has one, otherwise a slot for this session.
+func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	trace := newTrace()
 	sandbox, found, err := p.claim(ctx, spec, hints, trace)
 	kind := yurt.PlacementWarm
@@ -126,15 +126,15 @@ func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, hints control
 	return sandbox, yurt.Placement{Kind: kind, Node: sandbox.Node, Phases: trace.with(sandbox.Phases)}, nil
 }
 
-// Node implements controller.Placer. A node that the view has lost for a while is not
+// Node implements contract.Placer. A node that the view has lost for a while is not
 // found; one that may come back is unavailable.
-func (p *Placer) Node(_ context.Context, name string) (controller.Node, error) {
+func (p *Placer) Node(_ context.Context, name string) (contract.Node, error) {
 	return p.clients.get(name)
 }
 
-// Nodes implements controller.Placer: the nodes that answer.
-func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
-	nodes := map[string]controller.Node{}
+// Nodes implements contract.Placer: the nodes that answer.
+func (p *Placer) Nodes(context.Context) (map[string]contract.Node, error) {
+	nodes := map[string]contract.Node{}
 	for _, node := range p.view.Nodes() {
 		if !node.Healthy {
 			continue
@@ -149,10 +149,10 @@ func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 	return nodes, nil
 }
 
-// Ready implements controller.Placer: a node that answers is enough.
+// Ready implements contract.Placer: a node that answers is enough.
 func (p *Placer) Ready(context.Context) error { return nil }
 
-// Release implements controller.SlotPlacer: it ends the slot that was made for the session.
+// Release implements contract.SlotPlacer: it ends the slot that was made for the session.
 func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 	if session.Placement.Kind != yurt.PlacementCold {
 		return nil // the slot of a warm sandbox makes another
@@ -160,7 +160,7 @@ func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 	return p.engine.Stop(ctx, session.ID)
 }
 
-// HeldSlots implements controller.SlotPlacer: it lists the sessions that have a slot of their own.
+// HeldSlots implements contract.SlotPlacer: it lists the sessions that have a slot of their own.
 func (p *Placer) HeldSlots(ctx context.Context) ([]string, error) {
 	jobs, err := p.engine.Jobs(ctx)
 	if err != nil {

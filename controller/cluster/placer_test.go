@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 )
 
@@ -114,7 +115,7 @@ func spec() yurt.SandboxSpec {
 
 func (w *world) place(prefer ...string) (yurt.Sandbox, yurt.Placement) {
 	w.t.Helper()
-	sandbox, placement, err := w.placer.Place(w.t.Context(), spec(), controller.Hints{Prefer: prefer})
+	sandbox, placement, err := w.placer.Place(w.t.Context(), spec(), contract.Hints{Prefer: prefer})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -307,13 +308,13 @@ func TestPlaceThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")
 		w.refuse = yurt.Errorf(yurt.CodeOverloaded, "no node has 4 GiB free")
-		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
+		_, _, err := w.placer.Place(t.Context(), spec(), contract.Hints{})
 		if yurt.CodeOf(err) != yurt.CodeOverloaded || err.Error() != "no node has 4 GiB free" {
 			t.Errorf("what the engine said came out as %v", err)
 		}
 		w.refuse = nil
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeSandboxFailed, "its init died") })
-		if _, _, err = w.placer.Place(t.Context(), spec(), controller.Hints{}); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+		if _, _, err = w.placer.Place(t.Context(), spec(), contract.Hints{}); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
 			t.Errorf("a slot that failed: %v", err)
 		}
 		// The node is away: it is waited for, not for ever, and not beyond the caller.
@@ -325,7 +326,7 @@ func TestPlaceThatFails(t *testing.T) {
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "away") })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := w.placer.Place(ctx, spec(), controller.Hints{}); err == nil {
+		if _, _, err := w.placer.Place(ctx, spec(), contract.Hints{}); err == nil {
 			t.Error("it waits for ever")
 		}
 		synctest.Wait()
@@ -338,7 +339,7 @@ func TestPlaceThatFails(t *testing.T) {
 		w.nodes["a"].set(func(n *node) { n.hang = true })
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := w.placer.Place(ctx, spec(), controller.Hints{}); err == nil || w.open() != 1 {
+		if _, _, err := w.placer.Place(ctx, spec(), contract.Hints{}); err == nil || w.open() != 1 {
 			t.Errorf("after the caller left: %v, %d slots", err, w.open())
 		}
 		synctest.Wait()

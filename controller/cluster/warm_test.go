@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 )
 
@@ -368,7 +369,7 @@ func TestWarmSlots(t *testing.T) {
 		var held []yurt.Sandbox
 		for i := range 24 {
 			burst.Go(func() {
-				sandbox, placement, err := placers[i%2].Place(t.Context(), sessionOf(one), controller.Hints{})
+				sandbox, placement, err := placers[i%2].Place(t.Context(), sessionOf(one), contract.Hints{})
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -463,7 +464,7 @@ func TestClaimsWaitForSlotsThatAreRefilled(t *testing.T) {
 		stop() // so that slots open for sessions alone
 		place := func(want yurt.PlacementKind) yurt.Sandbox {
 			t.Helper()
-			sandbox, placement, err := p.Place(t.Context(), sessionOf(one), controller.Hints{})
+			sandbox, placement, err := p.Place(t.Context(), sessionOf(one), contract.Hints{})
 			if err != nil || placement.Kind != want {
 				t.Fatalf("it is placed %+v, %v; want it %s", placement, err, want)
 			}
@@ -501,7 +502,7 @@ func TestIdleSlotsGiveWay(t *testing.T) {
 			t.Fatalf("there are %d slots, %d ready", all, ready)
 		}
 		for i := range 3 {
-			_, placement, err := p.Place(t.Context(), sessionOf(other), controller.Hints{})
+			_, placement, err := p.Place(t.Context(), sessionOf(other), contract.Hints{})
 			if err != nil || placement.Kind != yurt.PlacementCold {
 				t.Fatalf("session %d of another template got %+v, %v", i, placement, err)
 			}
@@ -511,11 +512,11 @@ func TestIdleSlotsGiveWay(t *testing.T) {
 			t.Errorf("there are %d slots, want those that did not have to go", all)
 		}
 		for range 5 {
-			if _, _, err := p.Place(t.Context(), sessionOf(idle), controller.Hints{}); err != nil {
+			if _, _, err := p.Place(t.Context(), sessionOf(idle), contract.Hints{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err := p.Place(t.Context(), sessionOf(other), controller.Hints{}); yurt.CodeOf(err) != yurt.CodeOverloaded {
+		if _, _, err := p.Place(t.Context(), sessionOf(other), contract.Hints{}); yurt.CodeOf(err) != yurt.CodeOverloaded {
 			t.Errorf("what is claimed gave way too: %v", err)
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -17,7 +17,7 @@ const (
 	listEvery = 10 * time.Second       // after which it does so again
 )
 
-// Pools implements controller.Placer.
+// Pools implements contract.Placer.
 func (p *Placer) Pools(ctx context.Context, list []yurt.Template) ([]yurt.Pool, error) {
 	pools, err := p.pools.Pools(ctx, list)
 	if err != nil {

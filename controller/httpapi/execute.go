@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 // executeBody is the body of POST /sessions/{id}/execute.
@@ -43,8 +43,8 @@ type executeBody struct {
 	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty" enum:"continue,interrupt" doc:"If the connection of this request ends before the execution does: continue (the default), or interrupt it, as DELETE of the execution would. Not with async, whose client does not wait."`
 }
 
-func (b executeBody) request() controller.ExecuteRequest {
-	req := controller.ExecuteRequest{
+func (b executeBody) request() execution.Request {
+	req := execution.Request{
 		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler.name, Plain: b.Handler.plain, Event: json.RawMessage(b.Event),
 		Files: b.Files, Entry: b.Entry, Args: b.Args, Dependencies: b.Dependencies,
 		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: pointer(b.TTY, terminalBody.size),

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 type (
@@ -107,8 +107,8 @@ func (a *API) listExecutions(ctx context.Context, in *listExecutionsInput) (*lis
 	if err != nil {
 		return nil, err
 	}
-	list, next := nextPage(list, in.Limit, func(e yurt.Execution) controller.Position {
-		return controller.Position{CreatedAt: e.CreatedAt, ID: e.ID}
+	list, next := nextPage(list, in.Limit, func(e yurt.Execution) contract.Position {
+		return contract.Position{CreatedAt: e.CreatedAt, ID: e.ID}
 	})
 	return &listExecutionsOutput{Body: executionList{Executions: list, NextCursor: next}}, nil
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // securityScheme names the API keys in the document.
@@ -42,7 +42,7 @@ func DocumentBody[T any](a *API, method, path, name, title string, value any) {
 }
 
 // Page reads the cursor of a request, calls list with one entry more than a page has, and returns a page with the cursor of the next.
-func Page[T any](params PageParams, list func(before controller.Position, limit int) ([]T, error), position func(T) controller.Position) ([]T, string, error) {
+func Page[T any](params PageParams, list func(before contract.Position, limit int) ([]T, error), position func(T) contract.Position) ([]T, string, error) {
 	before, err := parseCursor(params.Cursor)
 	if err != nil {
 		return nil, "", err

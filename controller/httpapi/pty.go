@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 const (
@@ -82,13 +82,13 @@ func (a *API) terminalExecution(ctx context.Context, in *terminalInput) (yurt.Ex
 		e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
 		return e, in.After, err
 	}
-	command := controller.ShellCommand(in.Command)
+	command := execution.ShellCommand(in.Command)
 	if in.Command == "" {
-		command = controller.ShellCommand("command -v bash >/dev/null && exec bash || exec sh")
+		command = execution.ShellCommand("command -v bash >/dev/null && exec bash || exec sh")
 	}
 	// A person at a terminal takes time, and looks only at the latest output.
 	timeout, limit := yurt.Duration(yurt.MaxExecutionTimeout), yurt.Size(yurt.MaxOutputLimit)
-	e, err := a.ctl.Execute(ctx, in.ID, controller.ExecuteRequest{
+	e, err := a.ctl.Execute(ctx, in.ID, execution.Request{
 		Command: command, Cwd: in.Cwd, Timeout: &timeout, OutputLimit: &limit,
 		Terminal: &yurt.TerminalSize{Rows: in.Rows, Cols: in.Cols},
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // createSessionBody is the body of POST /sessions.
@@ -151,15 +152,15 @@ func (a *API) listSessions(ctx context.Context, in *listSessionsInput) (*listSes
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.ctl.Sessions(ctx, controller.SessionQuery{
+	list, err := a.ctl.Sessions(ctx, contract.SessionQuery{
 		IDPrefix: in.IDPrefix, TemplateID: in.TemplateID, State: in.State, AgentID: in.AgentID, Metadata: in.Metadata,
 		Before: before, Limit: in.Limit + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	list, next := nextPage(list, in.Limit, func(s yurt.Session) controller.Position {
-		return controller.Position{CreatedAt: s.CreatedAt, ID: s.ID}
+	list, next := nextPage(list, in.Limit, func(s yurt.Session) contract.Position {
+		return contract.Position{CreatedAt: s.CreatedAt, ID: s.ID}
 	})
 	return &listSessionsOutput{Body: sessionList{Sessions: list, NextCursor: next}}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 // Patterns of numbers with a unit as text, in the forms that the documentation shows.
@@ -136,7 +136,7 @@ type commandParam []string
 func (c *commandParam) UnmarshalJSON(data []byte) error {
 	var line string
 	if json.Unmarshal(data, &line) == nil {
-		*c = controller.ShellCommand(line)
+		*c = execution.ShellCommand(line)
 		return nil
 	}
 	argv := []*string{}

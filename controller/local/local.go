@@ -8,13 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/pool"
 )
 
 // Executor is the node in this process: it makes sandboxes and is asked about them.
 type Executor interface {
-	controller.Node
+	contract.Node
 	// CreateSandbox returns a sandbox that is ready.
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
 	// ReserveSandbox makes a sandbox without an owner.
@@ -29,7 +29,7 @@ type Executor interface {
 	Capacity(ctx context.Context) (yurt.Capacity, error)
 }
 
-// Placer is a controller.Placer over one [Executor]. It is safe for concurrent use.
+// Placer is a contract.Placer over one [Executor]. It is safe for concurrent use.
 type Placer struct {
 	name     string
 	executor Executor
@@ -38,7 +38,7 @@ type Placer struct {
 	pools    *pool.Manager
 }
 
-var _ controller.Placer = (*Placer)(nil)
+var _ contract.Placer = (*Placer)(nil)
 
 // New returns a placer over executor, whose node has the given name. The name has to
 // stay the same over restarts: sessions are found again by it.
@@ -66,8 +66,8 @@ func (p *Placer) Run(ctx context.Context, templates func(context.Context) ([]yur
 // Metrics returns the metrics of the warm pools.
 func (p *Placer) Metrics() prometheus.Collector { return p.pools.Collector() }
 
-// Place implements controller.Placer. There is but one node to be on.
-func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+// Place implements contract.Placer. There is but one node to be on.
+func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ contract.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	if sandbox, found := p.supply.claim(ctx, spec); found {
 		sandbox.Node = p.name
 		return sandbox, yurt.Placement{Kind: yurt.PlacementWarm, Node: p.name, Phases: sandbox.Phases}, nil
@@ -80,7 +80,7 @@ func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.
 	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: p.name, Phases: sandbox.Phases}, nil
 }
 
-// Ready implements controller.Placer.
+// Ready implements contract.Placer.
 func (p *Placer) Ready(ctx context.Context) error {
 	capacity, err := p.executor.Capacity(ctx)
 	if err == nil && capacity.DiskFull {
@@ -89,34 +89,34 @@ func (p *Placer) Ready(ctx context.Context) error {
 	return err
 }
 
-// Node implements controller.Placer.
-func (p *Placer) Node(_ context.Context, name string) (controller.Node, error) {
+// Node implements contract.Placer.
+func (p *Placer) Node(_ context.Context, name string) (contract.Node, error) {
 	if name != p.name {
 		return nil, yurt.Errorf(yurt.CodeNotFound, "there is no node %q here, only %q", name, p.name)
 	}
 	return p.executor, nil
 }
 
-// Nodes implements controller.Placer.
-func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
-	return map[string]controller.Node{p.name: p.executor}, nil
+// Nodes implements contract.Placer.
+func (p *Placer) Nodes(context.Context) (map[string]contract.Node, error) {
+	return map[string]contract.Node{p.name: p.executor}, nil
 }
 
-// Warnings implements controller.Placer: there are none.
+// Warnings implements contract.Placer: there are none.
 func (p *Placer) Warnings() []string { return nil }
 
-// Release implements controller.SlotPlacer: a session has its sandbox alone.
+// Release implements contract.SlotPlacer: a session has its sandbox alone.
 func (p *Placer) Release(context.Context, yurt.Session) error { return nil }
 
-// HeldSlots implements controller.SlotPlacer.
+// HeldSlots implements contract.SlotPlacer.
 func (p *Placer) HeldSlots(context.Context) ([]string, error) { return nil, nil }
 
-// Pools implements controller.Placer.
+// Pools implements contract.Placer.
 func (p *Placer) Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
 	return p.pools.Pools(ctx, templates)
 }
 
-// NodeList implements controller.NodePlacer.
+// NodeList implements contract.NodePlacer.
 func (p *Placer) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 	reserves, err := p.executor.Reserves(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/local"
 )
@@ -49,7 +49,7 @@ func TestPool(t *testing.T) {
 		place := func() yurt.PlacementKind {
 			t.Helper()
 			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: pooled(), Resources: yurt.DefaultResources()}
-			sandbox, placement, err := placer.Place(t.Context(), spec, controller.Hints{})
+			sandbox, placement, err := placer.Place(t.Context(), spec, contract.Hints{})
 			if err != nil || sandbox.Node != "here" || placement.Node != "here" {
 				t.Fatalf("it got %+v, %+v, %v", sandbox, placement, err)
 			}
@@ -108,7 +108,7 @@ func TestNoPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	template.WarmPool = yurt.WarmPool{}
-	_, placement, err := placer.Place(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template}, controller.Hints{})
+	_, placement, err := placer.Place(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template}, contract.Hints{})
 	if err != nil || placement.Kind != yurt.PlacementCold {
 		t.Errorf("it got %+v, %v", placement, err)
 	}

@@ -10,13 +10,15 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // Sessions makes and ends the sessions that clients know as sandboxes.
 type Sessions interface {
 	CreateSession(ctx context.Context, req controller.CreateSessionRequest) (yurt.Session, error)
-	Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error)
+	Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error)
 	EndSession(ctx context.Context, id string) (yurt.Session, error)
 	// DeleteResults ends the session, if it has not ended, and removes its executions and their results.
 	DeleteResults(ctx context.Context, id string) (yurt.Session, error)
@@ -25,7 +27,7 @@ type Sessions interface {
 
 // Executions runs things in a session. The methods are those of [controller.Controller].
 type Executions interface {
-	Execute(ctx context.Context, sessionID string, req controller.ExecuteRequest) (yurt.Execution, error)
+	Execute(ctx context.Context, sessionID string, req execution.Request) (yurt.Execution, error)
 	WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error
 	WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error)
 	CancelExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error)

@@ -9,7 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // metadataClient is the metadata of a session by which the sandboxes of a client are found. It is in
@@ -72,7 +72,7 @@ func (c *clients) reserve(ctx context.Context, sessions Sessions, name string) (
 	if err != nil {
 		return nil, err
 	}
-	live, err := sessions.Sessions(ctx, controller.SessionQuery{Live: true, Metadata: map[string]string{metadataClient: name}})
+	live, err := sessions.Sessions(ctx, contract.SessionQuery{Live: true, Metadata: map[string]string{metadataClient: name}})
 	live = slices.DeleteFunc(live, func(s yurt.Session) bool { return s.State == yurt.SessionCreating }) // counted already
 	if err == nil && len(live)+creating > c.limits.Sandboxes {
 		err = yurt.Errorf(yurt.CodeOverloaded, "this client has %d sandboxes, and may have no more; end one with terminate_sandbox", len(live))

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/mcp"
 )
 
@@ -83,7 +83,7 @@ func TestRunCodeMakesSandbox(t *testing.T) {
 	if again["sandbox_id"] != id || again["created"] != nil {
 		t.Errorf("run_code in a sandbox that is there answers %v", again)
 	}
-	live, err := w.ctl.Sessions(t.Context(), controller.SessionQuery{Live: true})
+	live, err := w.ctl.Sessions(t.Context(), contract.SessionQuery{Live: true})
 	if err != nil || len(live) != 1 {
 		t.Errorf("there are %d sessions (%v), expected 1", len(live), err)
 	}
@@ -93,7 +93,7 @@ func TestRunCodeMakesSandbox(t *testing.T) {
 func TestRunCodeThatFailsLeavesNoSandbox(t *testing.T) {
 	w := newWorld(t)
 	refused(t, w.connect(t, "agent"), "run_code", object{"code": "x", "language": "cobol"}, "language_not_supported")
-	live, err := w.ctl.Sessions(t.Context(), controller.SessionQuery{Live: true})
+	live, err := w.ctl.Sessions(t.Context(), contract.SessionQuery{Live: true})
 	if err != nil || len(live) != 0 {
 		t.Errorf("%d sessions are left (%v), expected none", len(live), err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 func runCode() tool {
@@ -46,8 +47,8 @@ type runCodeInput struct {
 	TemplateID   string            `json:"template_id,omitempty" jsonschema:"Template of the sandbox that is made without sandbox_id."`
 }
 
-func (in runCodeInput) request() controller.ExecuteRequest {
-	req := controller.ExecuteRequest{
+func (in runCodeInput) request() execution.Request {
+	req := execution.Request{
 		Code: in.Code, Language: in.Language, ContextName: in.Context, Plain: true, Dependencies: in.Dependencies,
 		Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout.value(),
 	}
@@ -99,8 +100,8 @@ func (s *Server) runCommand(ctx context.Context, c call, in runCommandInput) (ru
 	if in.Command == "" {
 		return runOutput{}, nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "the command is empty; give a line for the shell")
 	}
-	return s.run(ctx, c, in.SandboxID, controller.ExecuteRequest{
-		Command: controller.ShellCommand(in.Command), Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout.value(),
+	return s.run(ctx, c, in.SandboxID, execution.Request{
+		Command: execution.ShellCommand(in.Command), Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout.value(),
 	})
 }
 
@@ -117,7 +118,7 @@ type invokeInput struct {
 }
 
 func (s *Server) invokeHandler(ctx context.Context, c call, in invokeInput) (runOutput, []sdk.Content, error) {
-	req := controller.ExecuteRequest{
+	req := execution.Request{
 		Code: in.Code, Handler: in.Handler, Event: in.Event, Context: json.RawMessage(in.Context), Language: in.Language,
 		Dependencies: in.Dependencies, Env: in.Env, Timeout: in.Timeout.value(),
 	}
@@ -132,7 +133,7 @@ func (s *Server) invokeHandler(ctx context.Context, c call, in invokeInput) (run
 
 // run starts an execution, waits for its end and tells the client how it goes on. A client that cancels
 // the call interrupts the execution.
-func (s *Server) run(ctx context.Context, c call, sandboxID string, req controller.ExecuteRequest) (runOutput, []sdk.Content, error) {
+func (s *Server) run(ctx context.Context, c call, sandboxID string, req execution.Request) (runOutput, []sdk.Content, error) {
 	started, err := s.config.Executions.Execute(ctx, sandboxID, req)
 	if err != nil {
 		return runOutput{}, nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // endLimit bounds the end of a sandbox whose client is gone.
@@ -129,7 +130,7 @@ func (s *Server) listSandboxes(ctx context.Context, _ call, in listInput) (listO
 	if err != nil {
 		return listOutput{}, nil, err
 	}
-	found, err := s.config.Sessions.Sessions(ctx, controller.SessionQuery{
+	found, err := s.config.Sessions.Sessions(ctx, contract.SessionQuery{
 		TemplateID: in.TemplateID, State: yurt.SessionState(in.State), Live: in.State == "", Metadata: in.Metadata, Limit: limit + 1,
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package postgres is the store of several controllers, in one PostgreSQL database.
 //
-// [Open] migrates the database and returns a [Store], which implements controller.Store.
+// [Open] migrates the database and returns a [Store], which implements contract.Store.
 // Migrations only go forward, and only one of several controllers that start at once
 // carries them out. A session is locked while a step of its life is decided, so that the
 // steps of all controllers come one after the other.

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -16,8 +16,8 @@ const (
 	selectWithResult = "SELECT " + record.ExecutionColumns + ", " + record.ResultColumns + " FROM executions"
 )
 
-// BeginExecution implements controller.ExecutionStore.
-func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
+// BeginExecution implements contract.ExecutionStore.
+func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change contract.SessionChange) (yurt.Session, error) {
 	step := step{id: e.SessionID, change: change, more: 1}
 	var admission admission
 	read := func(reads *pgx.Batch) {
@@ -37,9 +37,9 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 	return step.session, err
 }
 
-// EndExecution implements controller.ExecutionStore. Large output is stored first. It locks the session before the
+// EndExecution implements contract.ExecutionStore. Large output is stored first. It locks the session before the
 // execution, as all do.
-func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
+func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool, error) {
 	outputID, err := s.output.Store(ctx, id, result)
 	if err != nil {
 		return yurt.Session{}, false, err
@@ -51,7 +51,7 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 	return session, ended, err
 }
 
-func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change controller.SessionChange) (yurt.Session, bool, error) {
+func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change contract.SessionChange) (yurt.Session, bool, error) {
 	values, err := record.ResultValues(result, outputID)
 	if err != nil {
 		return yurt.Session{}, false, err
@@ -89,7 +89,7 @@ func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result
 	return step.session, true, nil
 }
 
-// Execution implements controller.ExecutionStore.
+// Execution implements contract.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE id = ? AND session_id = ?", []any{id, sessionID}, withResult(s))
 	if err == nil && !ok {
@@ -98,7 +98,7 @@ func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execu
 	return e, err
 }
 
-// LatestExecution implements controller.ExecutionStore.
+// LatestExecution implements contract.ExecutionStore.
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
 	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", []any{sessionID}, withResult(s))
 	if err == nil && !ok {
@@ -107,15 +107,15 @@ func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Exe
 	return e, err
 }
 
-// Executions implements controller.ExecutionStore.
-func (s *Store) Executions(ctx context.Context, sessionID string, before controller.Position, n int) ([]yurt.Execution, error) {
+// Executions implements contract.ExecutionStore.
+func (s *Store) Executions(ctx context.Context, sessionID string, before contract.Position, n int) ([]yurt.Execution, error) {
 	var where record.Conditions
 	where.Add("session_id = ?", sessionID)
 	where.Before(before)
 	return s.executions(ctx, where.SQL()+record.NewestFirst+record.Limit(n), where.Args...)
 }
 
-// UnfinishedExecutions implements controller.ExecutionStore.
+// UnfinishedExecutions implements contract.ExecutionStore.
 func (s *Store) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
 	var where record.Conditions
 	where.Add("result IS NULL")
@@ -130,7 +130,7 @@ func (s *Store) executions(ctx context.Context, tail string, args ...any) ([]yur
 	return list(ctx, s, "listing executions", selectExecutions+tail, args, scan)
 }
 
-// OwnExecution implements controller.ExecutionStore. One whose answer was lost is as it
+// OwnExecution implements contract.ExecutionStore. One whose answer was lost is as it
 // should be when it is asked for again.
 func (s *Store) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
 	changed, err := s.exec(ctx, "giving an execution another owner",

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -51,7 +51,7 @@ func (s KeyStore) KeysByHash(ctx context.Context, hashes []access.Hash) (map[acc
 }
 
 // Keys implements auth.Store.
-func (s KeyStore) Keys(ctx context.Context, reach auth.Reach, before controller.Position, limit int) ([]access.Key, error) {
+func (s KeyStore) Keys(ctx context.Context, reach auth.Reach, before contract.Position, limit int) ([]access.Key, error) {
 	var where record.Conditions
 	where.Reach(reach)
 	where.Add("session_id = ''")

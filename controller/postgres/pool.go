@@ -7,7 +7,7 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
-// SetPoolSize implements controller.PoolStore.
+// SetPoolSize implements contract.PoolStore.
 func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error {
 	_, err := s.exec(ctx, "keeping the size of a warm pool",
 		"INSERT INTO pools (template, least, most) VALUES (?, ?, ?) ON CONFLICT (template) DO UPDATE SET least = excluded.least, most = excluded.most",
@@ -15,13 +15,13 @@ func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.Pool
 	return err
 }
 
-// UnsetPoolSize implements controller.PoolStore.
+// UnsetPoolSize implements contract.PoolStore.
 func (s *Store) UnsetPoolSize(ctx context.Context, template string) error {
 	_, err := s.exec(ctx, "dropping the size of a warm pool", "DELETE FROM pools WHERE template = ?", template)
 	return err
 }
 
-// PoolSizes implements controller.PoolStore.
+// PoolSizes implements contract.PoolStore.
 func (s *Store) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error) {
 	type row struct {
 		template string

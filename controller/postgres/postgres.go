@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/controller/lease"
 )
@@ -34,7 +34,7 @@ const (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Store is a controller.Store in a PostgreSQL database. It is safe for concurrent use,
+// Store is a contract.Store in a PostgreSQL database. It is safe for concurrent use,
 // also by several processes. It is a collector of the metrics of its own.
 type Store struct {
 	record.Results
@@ -48,10 +48,10 @@ type Store struct {
 }
 
 var (
-	_ controller.Store      = (*Store)(nil)
-	_ lease.Store           = (*Store)(nil)
-	_ controller.ClockStore = (*Store)(nil)
-	_ prometheus.Collector  = (*Store)(nil)
+	_ contract.Store       = (*Store)(nil)
+	_ lease.Store          = (*Store)(nil)
+	_ contract.ClockStore  = (*Store)(nil)
+	_ prometheus.Collector = (*Store)(nil)
 )
 
 // IsURL reports whether a store is named in the way that [Open] understands.
@@ -136,7 +136,7 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 		return fmt.Errorf("reading the version of the store's schema: %w", err)
 	}
 	if there > known {
-		return controller.NewerSchema(there, known)
+		return contract.NewerSchema(there, known)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating the store: %w", err)
@@ -155,7 +155,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping implements controller.Store. It asks once.
+// Ping implements contract.Store. It asks once.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()

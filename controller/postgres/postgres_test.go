@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -62,7 +62,7 @@ func TestAuditConformance(t *testing.T) {
 
 func TestQuotaConformance(t *testing.T) {
 	server := pgserver.Start(t)
-	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+	storetest.RunQuotas(t, func(t *testing.T) (contract.Store, quota.Store) {
 		store := open(t, server.Database())
 		return store, postgres.Quotas(store)
 	})
@@ -70,7 +70,7 @@ func TestQuotaConformance(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	server := pgserver.Start(t)
-	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, server.Database()) })
+	storetest.Run(t, func(t *testing.T) contract.Store { return open(t, server.Database()) })
 }
 
 // TestControllersThatStartAtOnce has several migrate one database.
@@ -112,7 +112,7 @@ func TestOddText(t *testing.T) {
 	store := open(t, pgserver.Start(t).Database())
 	at := time.Unix(1, 2).UTC()
 	s := yurt.Session{ID: yurt.NewSessionID(), State: yurt.SessionReady, Reason: "it said \xff\x00", CreatedAt: at, UpdatedAt: at, ActiveAt: at}
-	key := &controller.IdempotencyKey{Key: "\xff\x00", SessionID: s.ID}
+	key := &contract.IdempotencyKey{Key: "\xff\x00", SessionID: s.ID}
 	if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, Reason: s.Reason}, key); err != nil {
 		t.Fatal(err)
 	}

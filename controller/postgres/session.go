@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -22,8 +22,8 @@ const (
 	countRunning = "SELECT count(*) FROM executions WHERE session_id = ? AND result IS NULL"
 )
 
-// CreateSession implements controller.SessionStore.
-func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
+// CreateSession implements contract.SessionStore.
+func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *contract.IdempotencyKey) error {
 	values, err := record.SessionValues(session)
 	if err != nil {
 		return err
@@ -44,9 +44,9 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 	})
 	switch {
 	case violates(err, "idempotency_keys_pkey"):
-		return controller.ErrKeyTaken
+		return contract.ErrKeyTaken
 	case violates(err, "sessions_reuse"):
-		return controller.ErrReuseTaken
+		return contract.ErrReuseTaken
 	}
 	return err
 }
@@ -58,18 +58,18 @@ func addTransitions(writes *pgx.Batch, sessionID string, list []yurt.Transition)
 	}
 }
 
-// SessionByKey implements controller.SessionStore.
-func (s *Store) SessionByKey(ctx context.Context, key string) (controller.IdempotencyKey, bool, error) {
+// SessionByKey implements contract.SessionStore.
+func (s *Store) SessionByKey(ctx context.Context, key string) (contract.IdempotencyKey, bool, error) {
 	return first(ctx, s, "reading an idempotency key", "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?", []any{[]byte(key)},
-		func(row record.Row) (controller.IdempotencyKey, error) {
-			found := controller.IdempotencyKey{Key: key}
+		func(row record.Row) (contract.IdempotencyKey, error) {
+			found := contract.IdempotencyKey{Key: key}
 			return found, row.Scan(&found.RequestHash, &found.SessionID)
 		})
 }
 
 func scanSession(row record.Row) (yurt.Session, error) { return record.ScanSession(row) }
 
-// Session implements controller.SessionStore.
+// Session implements contract.SessionStore.
 func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
 	session, ok, err := first(ctx, s, "reading a session", selectSessions+" WHERE id = ?", []any{id}, scanSession)
 	if err == nil && !ok {
@@ -78,8 +78,8 @@ func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
 	return session, err
 }
 
-// Sessions implements controller.SessionStore.
-func (s *Store) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+// Sessions implements contract.SessionStore.
+func (s *Store) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	var where record.Conditions
 	where.Sessions(query)
 	if len(query.Metadata) > 0 {
@@ -96,8 +96,8 @@ func (s *Store) sessions(ctx context.Context, tail string, args ...any) ([]yurt.
 	return list(ctx, s, "listing sessions", selectSessions+tail, args, scanSession)
 }
 
-// ChangeSession implements controller.SessionStore.
-func (s *Store) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+// ChangeSession implements contract.SessionStore.
+func (s *Store) ChangeSession(ctx context.Context, id string, change contract.SessionChange) (yurt.Session, error) {
 	step := step{id: id, change: change}
 	err := s.transact(ctx, "changing a session", step.read, step.decide)
 	return step.session, err
@@ -106,7 +106,7 @@ func (s *Store) ChangeSession(ctx context.Context, id string, change controller.
 // step is one step of a session's life, in a transaction.
 type step struct {
 	id     string
-	change controller.SessionChange
+	change contract.SessionChange
 	more   int // executions that it is shown to have beside those that there are
 
 	session yurt.Session // as it is, and then as it becomes
@@ -150,7 +150,7 @@ func (p *step) decide(writes *pgx.Batch) error {
 	return nil
 }
 
-// Transitions implements controller.SessionStore.
+// Transitions implements contract.SessionStore.
 func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
 	return list(ctx, s, "listing transitions", "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number", []any{id},
 		func(row record.Row) (t yurt.Transition, err error) {
@@ -161,7 +161,7 @@ func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, 
 		})
 }
 
-// CountSessions implements controller.SessionStore.
+// CountSessions implements contract.SessionStore.
 func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, error) {
 	type count struct {
 		state yurt.SessionState

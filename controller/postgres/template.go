@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
-// PutTemplates implements controller.TemplateStore.
+// PutTemplates implements contract.TemplateStore.
 func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
 	bodies := make([]string, len(templates))
 	for i, t := range templates {
@@ -33,7 +33,7 @@ func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, rep
 	})
 }
 
-// DeleteTemplate implements controller.TemplateStore.
+// DeleteTemplate implements contract.TemplateStore.
 func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
 	var there []yurt.Template
 	return s.transact(ctx, "deleting a template", readTemplates(&there), func(writes *pgx.Batch) error {
@@ -72,7 +72,7 @@ func scanTemplate(row record.Row) (yurt.Template, error) {
 	return record.DecodeTemplate(body)
 }
 
-// Template implements controller.TemplateStore.
+// Template implements contract.TemplateStore.
 func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error) {
 	t, ok, err := first(ctx, s, "reading a template", "SELECT body FROM templates WHERE name = ?", []any{name}, scanTemplate)
 	if err == nil && !ok {
@@ -81,7 +81,7 @@ func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error
 	return t, err
 }
 
-// Templates implements controller.TemplateStore.
+// Templates implements contract.TemplateStore.
 func (s *Store) Templates(ctx context.Context) ([]yurt.Template, error) {
 	return list(ctx, s, "listing templates", `SELECT body FROM templates ORDER BY name COLLATE "C"`, nil, scanTemplate)
 }

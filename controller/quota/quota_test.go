@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
@@ -120,7 +121,7 @@ func TestStorageQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		begun, err := ctl.Execute(ctx, session.ID, controller.ExecuteRequest{Command: []string{"x", "echo hello"}})
+		begun, err := ctl.Execute(ctx, session.ID, execution.Request{Command: []string{"x", "echo hello"}})
 		if yurt.CodeOf(err) == yurt.CodeQuotaExceeded {
 			return
 		}

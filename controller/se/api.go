@@ -9,6 +9,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 )
 
 const prefix = "/workspace/se"
@@ -16,13 +18,13 @@ const prefix = "/workspace/se"
 // Sessions makes and ends sessions. The methods are those of [controller.Controller].
 type Sessions interface {
 	CreateSession(ctx context.Context, req controller.CreateSessionRequest) (yurt.Session, error)
-	Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error)
+	Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error)
 	EndSession(ctx context.Context, id string) (yurt.Session, error)
 }
 
 // Executions runs things in a session.
 type Executions interface {
-	Execute(ctx context.Context, sessionID string, req controller.ExecuteRequest) (yurt.Execution, error)
+	Execute(ctx context.Context, sessionID string, req execution.Request) (yurt.Execution, error)
 	WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error)
 }
 

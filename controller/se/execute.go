@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/internal/outputjson"
 )
 
@@ -28,7 +28,7 @@ func (a *API) executeCode(r *http.Request) (any, error) {
 	if err := decode(r, &body, false); err != nil {
 		return nil, err
 	}
-	return a.run(r, body.Timeout, controller.ExecuteRequest{Code: body.Code, Language: language(body.Language, body.ScriptType), Args: body.Args})
+	return a.run(r, body.Timeout, execution.Request{Code: body.Code, Language: language(body.Language, body.ScriptType), Args: body.Args})
 }
 
 // language returns the language of a request, by the names of the older runtime.
@@ -63,11 +63,11 @@ func (a *API) execute(r *http.Request) (any, error) {
 	case body.Command != "" && body.Code != "":
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "give either a command or code, not both")
 	case body.Command != "" && len(body.Args) > 0:
-		return a.run(r, body.Timeout, controller.ExecuteRequest{Command: append([]string{body.Command}, body.Args...)})
+		return a.run(r, body.Timeout, execution.Request{Command: append([]string{body.Command}, body.Args...)})
 	case body.Command != "":
-		return a.run(r, body.Timeout, controller.ExecuteRequest{Command: controller.ShellCommand(body.Command)})
+		return a.run(r, body.Timeout, execution.Request{Command: execution.ShellCommand(body.Command)})
 	case body.Code != "":
-		return a.run(r, body.Timeout, controller.ExecuteRequest{
+		return a.run(r, body.Timeout, execution.Request{
 			Code: body.Code, Handler: "handler", Event: body.Event, Language: language(body.Language, body.ScriptType),
 		})
 	default:
@@ -86,7 +86,7 @@ type runData struct {
 }
 
 // run runs something in the session of a request and answers with its outcome.
-func (a *API) run(r *http.Request, timeout *duration, req controller.ExecuteRequest) (any, error) {
+func (a *API) run(r *http.Request, timeout *duration, req execution.Request) (any, error) {
 	session, err := a.sessionOf(r)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 const (
@@ -49,7 +50,7 @@ func aliasOf(r *http.Request) (string, error) {
 
 // find returns the live session of an alias.
 func (a *API) find(ctx context.Context, alias string) (yurt.Session, error) {
-	query := controller.SessionQuery{AgentID: aliasPrefix + alias, Live: true, Limit: 1}
+	query := contract.SessionQuery{AgentID: aliasPrefix + alias, Live: true, Limit: 1}
 	found, err := a.config.Sessions.Sessions(ctx, query)
 	if err != nil {
 		return yurt.Session{}, err

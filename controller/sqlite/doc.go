@@ -2,7 +2,7 @@
 // single machine.
 //
 // [Open] makes or migrates the file and returns a [Store], which implements
-// controller.Store. Migrations only go forward. The file is in WAL mode with one
+// contract.Store. Migrations only go forward. The file is in WAL mode with one
 // writing connection and several reading ones, so that readers never wait for a
 // writer. A commit survives the death of the process; after a power cut the last few may
 // be lost, but the file stays consistent.

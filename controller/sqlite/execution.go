@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -17,8 +17,8 @@ const (
 	selectExecution     = "SELECT " + record.ExecutionColumns + ", " + record.ResultColumns + " FROM executions WHERE id = ? AND session_id = ?"
 )
 
-// BeginExecution implements controller.ExecutionStore.
-func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
+// BeginExecution implements contract.ExecutionStore.
+func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change contract.SessionChange) (yurt.Session, error) {
 	var after kept
 	err := s.write.transact(ctx, func(tx *transaction) (err error) {
 		if after, _, err = s.load(tx, e.SessionID); err != nil {
@@ -42,8 +42,8 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 	return after.session, nil
 }
 
-// EndExecution implements controller.ExecutionStore. Large output is stored first.
-func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
+// EndExecution implements contract.ExecutionStore. Large output is stored first.
+func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool, error) {
 	outputID, err := s.output.Store(ctx, id, result)
 	if err != nil {
 		return yurt.Session{}, false, s.unlessUnknown(ctx, id, err)
@@ -64,7 +64,7 @@ func (s *Store) unlessUnknown(ctx context.Context, id string, err error) error {
 	return err
 }
 
-func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change controller.SessionChange) (yurt.Session, bool, error) {
+func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change contract.SessionChange) (yurt.Session, bool, error) {
 	values, err := record.ResultValues(result, outputID)
 	if err != nil {
 		return yurt.Session{}, false, err
@@ -123,7 +123,7 @@ func storeResult(tx *transaction, id string, values []any) (sessionID string, er
 	return sessionID, nil
 }
 
-// Execution implements controller.ExecutionStore.
+// Execution implements contract.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	e, err := record.ScanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID), outputTable{s})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -132,7 +132,7 @@ func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execu
 	return e, err
 }
 
-// LatestExecution implements controller.ExecutionStore.
+// LatestExecution implements contract.ExecutionStore.
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
 	row := s.read.QueryRowContext(ctx, "SELECT "+record.ExecutionColumns+", "+record.ResultColumns+
 		" FROM executions WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", sessionID)
@@ -143,15 +143,15 @@ func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Exe
 	return e, err
 }
 
-// Executions implements controller.ExecutionStore.
-func (s *Store) Executions(ctx context.Context, sessionID string, before controller.Position, n int) ([]yurt.Execution, error) {
+// Executions implements contract.ExecutionStore.
+func (s *Store) Executions(ctx context.Context, sessionID string, before contract.Position, n int) ([]yurt.Execution, error) {
 	var where record.Conditions
 	where.Add("session_id = ?", sessionID)
 	where.Before(before)
 	return s.queryExecutions(ctx, where.SQL()+record.NewestFirst+record.Limit(n), where.Args...)
 }
 
-// UnfinishedExecutions implements controller.ExecutionStore.
+// UnfinishedExecutions implements contract.ExecutionStore.
 func (s *Store) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
 	var where record.Conditions
 	where.Add("result IS NULL")
@@ -167,7 +167,7 @@ func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) (
 	})
 }
 
-// OwnExecution implements controller.ExecutionStore.
+// OwnExecution implements contract.ExecutionStore.
 func (s *Store) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
 	result, err := s.write.exec(ctx, "UPDATE executions SET owner = ? WHERE id = ? AND owner = ? AND result IS NULL", to, id, from)
 	if err != nil {

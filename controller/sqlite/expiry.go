@@ -13,7 +13,7 @@ import (
 
 const selectDue = "SELECT " + record.SessionColumns + ", expires_at FROM sessions WHERE expires_at <= ? ORDER BY expires_at"
 
-// ExpiredSessions implements controller.ExpiryStore. It brings the column up to date for
+// ExpiredSessions implements contract.ExpiryStore. It brings the column up to date for
 // sessions that were used since it was written: one write for each in its idle timeout.
 func (s *Store) ExpiredSessions(ctx context.Context, now time.Time, n int) ([]yurt.Session, error) {
 	for {
@@ -67,7 +67,7 @@ func (s *Store) refreshExpiry(ctx context.Context, id string) error {
 	return err
 }
 
-// NextExpiry implements controller.ExpiryStore. It reads the column.
+// NextExpiry implements contract.ExpiryStore. It reads the column.
 func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := s.read.QueryRowContext(ctx, "SELECT expires_at FROM sessions WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1").Scan(&at)
@@ -80,7 +80,7 @@ func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 	return record.FromNanos(at), nil
 }
 
-// PurgeSessions implements controller.ExpiryStore.
+// PurgeSessions implements contract.ExpiryStore.
 func (s *Store) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error) {
 	result, err := s.write.exec(ctx, "DELETE FROM sessions WHERE ended_at < ?", endedBefore.UnixNano())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
@@ -105,7 +105,7 @@ func TestDamagedStoreIsRefused(t *testing.T) {
 func TestDamageOfAnOpenStore(t *testing.T) {
 	path := made(t)
 	store := open(t, path)
-	list, err := store.Sessions(t.Context(), controller.SessionQuery{})
+	list, err := store.Sessions(t.Context(), contract.SessionQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

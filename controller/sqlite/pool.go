@@ -16,7 +16,7 @@ type poolSizes struct {
 	known map[string]yurt.PoolSize // nil: not read since they changed
 }
 
-// SetPoolSize implements controller.PoolStore.
+// SetPoolSize implements contract.PoolStore.
 func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.Pool
 	return nil
 }
 
-// UnsetPoolSize implements controller.PoolStore.
+// UnsetPoolSize implements contract.PoolStore.
 func (s *Store) UnsetPoolSize(ctx context.Context, template string) error {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Store) UnsetPoolSize(ctx context.Context, template string) error {
 	return nil
 }
 
-// PoolSizes implements controller.PoolStore.
+// PoolSizes implements contract.PoolStore.
 func (s *Store) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error) {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -28,21 +28,21 @@ const (
 	selectKey        = "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?"
 )
 
-// CreateSession implements controller.SessionStore.
-func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
+// CreateSession implements contract.SessionStore.
+func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *contract.IdempotencyKey) error {
 	return s.write.transact(ctx, func(tx *transaction) error {
 		if key != nil {
 			if _, taken, err := scanKey(key.Key, tx.row(selectKey, key.Key)); err != nil {
 				return err
 			} else if taken {
-				return controller.ErrKeyTaken
+				return contract.ErrKeyTaken
 			}
 		}
 		if session.ReuseKey != "" {
 			if taken, err := reuseTaken(tx, session.ReuseKey); err != nil {
 				return err
 			} else if taken {
-				return controller.ErrReuseTaken
+				return contract.ErrReuseTaken
 			}
 		}
 		if err := admitSession(tx, session); err != nil {
@@ -119,19 +119,19 @@ func insertTransitions(tx *transaction, sessionID string, list []yurt.Transition
 	return nil
 }
 
-// SessionByKey implements controller.SessionStore.
-func (s *Store) SessionByKey(ctx context.Context, key string) (controller.IdempotencyKey, bool, error) {
+// SessionByKey implements contract.SessionStore.
+func (s *Store) SessionByKey(ctx context.Context, key string) (contract.IdempotencyKey, bool, error) {
 	return scanKey(key, s.read.QueryRowContext(ctx, selectKey, key))
 }
 
-func scanKey(key string, row record.Row) (controller.IdempotencyKey, bool, error) {
-	found := controller.IdempotencyKey{Key: key}
+func scanKey(key string, row record.Row) (contract.IdempotencyKey, bool, error) {
+	found := contract.IdempotencyKey{Key: key}
 	err := row.Scan(&found.RequestHash, &found.SessionID)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return controller.IdempotencyKey{}, false, nil
+		return contract.IdempotencyKey{}, false, nil
 	case err != nil:
-		return controller.IdempotencyKey{}, false, fmt.Errorf("reading an idempotency key: %w", err)
+		return contract.IdempotencyKey{}, false, fmt.Errorf("reading an idempotency key: %w", err)
 	}
 	return found, true, nil
 }
@@ -144,7 +144,7 @@ func reuseTaken(tx *transaction, key string) (taken bool, _ error) {
 	return taken, nil
 }
 
-// Session implements controller.SessionStore.
+// Session implements contract.SessionStore.
 func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
 	if found, ok := s.cache.get(id); ok {
 		return found.session, nil
@@ -161,8 +161,8 @@ func foundSession(id string, err error) error {
 	return err
 }
 
-// Sessions implements controller.SessionStore.
-func (s *Store) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+// Sessions implements contract.SessionStore.
+func (s *Store) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	var where record.Conditions
 	where.Sessions(query)
 	for key, value := range query.Metadata {
@@ -177,8 +177,8 @@ func (s *Store) querySessions(ctx context.Context, tail string, args ...any) ([]
 	})
 }
 
-// ChangeSession implements controller.SessionStore.
-func (s *Store) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+// ChangeSession implements contract.SessionStore.
+func (s *Store) ChangeSession(ctx context.Context, id string, change contract.SessionChange) (yurt.Session, error) {
 	var after kept
 	err := s.write.transact(ctx, func(tx *transaction) (err error) {
 		if after, _, err = s.load(tx, id); err != nil {
@@ -217,7 +217,7 @@ func (s *Store) keep(k *kept) (ended func(committed bool)) {
 // step applies a change to the session, and stores it. One that was only used expires no
 // sooner for it: when it does is left as it was in the column, and so in its index, until
 // [Store.ExpiredSessions] comes upon it.
-func (k *kept) step(tx *transaction, change controller.SessionChange) error {
+func (k *kept) step(tx *transaction, change contract.SessionChange) error {
 	before := clone(k.session)
 	transitions, err := change(&k.session, k.running)
 	if err != nil {
@@ -237,7 +237,7 @@ func (k *kept) step(tx *transaction, change controller.SessionChange) error {
 	return insertTransitions(tx, k.session.ID, transitions)
 }
 
-// Transitions implements controller.SessionStore.
+// Transitions implements contract.SessionStore.
 func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
 	const text = "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number"
 	return list(ctx, s.read, "listing transitions", text, []any{id}, func(row record.Row) (t yurt.Transition, err error) {
@@ -250,7 +250,7 @@ func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, 
 	})
 }
 
-// CountSessions implements controller.SessionStore.
+// CountSessions implements contract.SessionStore.
 func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, error) {
 	rows, err := s.read.QueryContext(ctx, countSessionsText)
 	if err != nil {

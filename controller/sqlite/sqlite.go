@@ -17,7 +17,7 @@ import (
 	_ "modernc.org/sqlite" // registers the driver
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/internal/linux/flock"
@@ -30,7 +30,7 @@ var migrations embed.FS
 // was killed may have a child left between its fork and its exec.
 const lockPatience = time.Second
 
-// Store is a controller.Store in a SQLite file. It is safe for concurrent use.
+// Store is a contract.Store in a SQLite file. It is safe for concurrent use.
 type Store struct {
 	record.Results
 
@@ -44,8 +44,8 @@ type Store struct {
 }
 
 var (
-	_ controller.Store       = (*Store)(nil)
-	_ controller.ShrinkStore = (*Store)(nil)
+	_ contract.Store       = (*Store)(nil)
+	_ contract.ShrinkStore = (*Store)(nil)
 )
 
 // Open opens the file at path, makes it if it does not exist, and brings its schema up to date. The caller closes the
@@ -100,7 +100,7 @@ func roomFor(path string) *headroom.Room { return headroom.New(path+".reserve", 
 
 // readLive reads the sessions that live, which are needed at once, so that damage shows when the store is opened.
 func (s *Store) readLive(ctx context.Context) error {
-	_, err := s.Sessions(ctx, controller.SessionQuery{Live: true})
+	_, err := s.Sessions(ctx, contract.SessionQuery{Live: true})
 	return err
 }
 
@@ -139,7 +139,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("reading the version of the store's schema: %w", err)
 	}
 	if there > known {
-		return controller.NewerSchema(there, known)
+		return contract.NewerSchema(there, known)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating the store: %w", err)
@@ -162,7 +162,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping implements controller.Store.
+// Ping implements contract.Store.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.write.room.Check(); err != nil {
 		return diskFull(err)

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -44,7 +44,7 @@ func someSession() yurt.Session {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, filepath.Join(t.TempDir(), "yurt.db")) })
+	storetest.Run(t, func(t *testing.T) contract.Store { return open(t, filepath.Join(t.TempDir(), "yurt.db")) })
 }
 
 func TestKeyConformance(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAuditConformance(t *testing.T) {
 }
 
 func TestQuotaConformance(t *testing.T) {
-	storetest.RunQuotas(t, func(t *testing.T) (controller.Store, quota.Store) {
+	storetest.RunQuotas(t, func(t *testing.T) (contract.Store, quota.Store) {
 		store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
 		return store, sqlite.Quotas(store)
 	})

@@ -13,7 +13,7 @@ import (
 
 const selectTemplate = "SELECT body FROM templates WHERE name = ?"
 
-// PutTemplates implements controller.TemplateStore.
+// PutTemplates implements contract.TemplateStore.
 func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
 	statement := "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 	if replace {
@@ -39,7 +39,7 @@ func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, rep
 	}, func(bool) {})
 }
 
-// DeleteTemplate implements controller.TemplateStore.
+// DeleteTemplate implements contract.TemplateStore.
 func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
 	}, func(bool) {})
 }
 
-// Template implements controller.TemplateStore.
+// Template implements contract.TemplateStore.
 func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error) {
 	var body []byte
 	err := s.read.QueryRowContext(ctx, selectTemplate, name).Scan(&body)
@@ -74,7 +74,7 @@ func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error
 	return record.DecodeTemplate(body)
 }
 
-// Templates implements controller.TemplateStore.
+// Templates implements contract.TemplateStore.
 func (s *Store) Templates(ctx context.Context) ([]yurt.Template, error) {
 	return list(ctx, s.read, "listing templates", "SELECT body FROM templates ORDER BY name", nil, func(row record.Row) (t yurt.Template, err error) {
 		var body []byte

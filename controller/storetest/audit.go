@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // RunAudit tests a store of the audit log. open returns an empty one, closed by the test's cleanup, and a function that runs a
@@ -65,7 +65,7 @@ func testEntries(t *testing.T, store audit.Store) {
 	wantEntries(t, store, "all", audit.Query{Reach: everywhere}, unknown, other, third, second, first)
 	wantEntries(t, store, "a tenant's", audit.Query{Reach: mine}, third, second, first)
 	wantEntries(t, store, "the zero reach", audit.Query{})
-	wantEntries(t, store, "a page", audit.Query{Reach: mine, Before: controller.Position{CreatedAt: third.At, ID: third.ID}, Limit: 1}, second)
+	wantEntries(t, store, "a page", audit.Query{Reach: mine, Before: contract.Position{CreatedAt: third.At, ID: third.ID}, Limit: 1}, second)
 	wantEntries(t, store, "since", audit.Query{Reach: everywhere, Since: other.At}, unknown, other)
 	wantEntries(t, store, "until", audit.Query{Reach: everywhere, Until: second.At}, first)
 	for name, query := range map[string]audit.Query{

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // testClock is about a store that has a clock. Its server is on this machine.
-func testClock(t *testing.T, shared controller.Store) {
-	store, ok := shared.(controller.ClockStore)
+func testClock(t *testing.T, shared contract.Store) {
+	store, ok := shared.(contract.ClockStore)
 	if !ok {
 		return
 	}

@@ -1,5 +1,5 @@
 // Package storetest is the conformance suite of the controller's stores: every
-// implementation of controller.Store has to pass [Run] in its own tests.
+// implementation of contract.Store has to pass [Run] in its own tests.
 //
 // It holds a store to the interface's promises: values come back unchanged,
 // steps are atomic under concurrency, lists are ordered and paged, and a

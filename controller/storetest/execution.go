@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // execution returns the n-th execution of a session: a second younger than the one
@@ -36,18 +36,18 @@ func result() *yurt.Result {
 // stay is the step of a session that stays as it is.
 func stay(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }
 
-func mustBegin(t *testing.T, store controller.Store, e yurt.Execution) {
+func mustBegin(t *testing.T, store contract.Store, e yurt.Execution) {
 	t.Helper()
 	if _, err := store.BeginExecution(t.Context(), e, stay); err != nil {
 		t.Fatal("beginning an execution:", err)
 	}
 }
 
-func testExecution(t *testing.T, store controller.Store) {
+func testExecution(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	s := mustCreate(t, store, session(1))
 	first, second := execution(s.ID, 1), execution(s.ID, 2)
-	step := func(want int, to yurt.SessionState) controller.SessionChange {
+	step := func(want int, to yurt.SessionState) contract.SessionChange {
 		return func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 			if running != want {
 				t.Errorf("%d executions run, want %d", running, want)
@@ -88,7 +88,7 @@ func testExecution(t *testing.T, store controller.Store) {
 	wantCode(t, err, yurt.CodeExecutionNotFound)
 }
 
-func testFirstResult(t *testing.T, store controller.Store) {
+func testFirstResult(t *testing.T, store contract.Store) {
 	s := mustCreate(t, store, session(1))
 	e := execution(s.ID, 1)
 	mustBegin(t, store, e)
@@ -109,7 +109,7 @@ func testFirstResult(t *testing.T, store controller.Store) {
 	wantEqual(t, "result", got.Result, result())
 }
 
-func testExecutions(t *testing.T, store controller.Store) {
+func testExecutions(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	s, other := mustCreate(t, store, session(1)), mustCreate(t, store, session(2))
 	for n := range 4 {
@@ -132,9 +132,9 @@ func testExecutions(t *testing.T, store controller.Store) {
 		}
 		return ids
 	}
-	wantEqual(t, "first page", ids(store.Executions(ctx, s.ID, controller.Position{}, 3)), []string{"exe_003", "exe_002", "exe_001"})
+	wantEqual(t, "first page", ids(store.Executions(ctx, s.ID, contract.Position{}, 3)), []string{"exe_003", "exe_002", "exe_001"})
 	before := execution(s.ID, 1)
-	wantEqual(t, "second page", ids(store.Executions(ctx, s.ID, controller.Position{CreatedAt: before.CreatedAt, ID: before.ID}, 3)), []string{"exe_000"})
+	wantEqual(t, "second page", ids(store.Executions(ctx, s.ID, contract.Position{CreatedAt: before.CreatedAt, ID: before.ID}, 3)), []string{"exe_000"})
 	if got := len(ids(store.UnfinishedExecutions(ctx, s.ID))); got != 3 {
 		t.Errorf("%d executions of the session are unfinished, want 3", got)
 	}
@@ -147,7 +147,7 @@ func testExecutions(t *testing.T, store controller.Store) {
 	}
 }
 
-func testExpiry(t *testing.T, store controller.Store) {
+func testExpiry(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	if next, err := store.NextExpiry(ctx); !next.IsZero() || err != nil {
 		t.Errorf("an empty store expires at %v, error %v", next, err)
@@ -206,7 +206,7 @@ func testExpiry(t *testing.T, store controller.Store) {
 	}
 }
 
-func testPurge(t *testing.T, store controller.Store) {
+func testPurge(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	for n := range 3 {
 		s := session(n)
@@ -214,7 +214,7 @@ func testPurge(t *testing.T, store controller.Store) {
 			at := epoch().Add(time.Duration(n) * time.Hour)
 			s.State, s.EndedAt = yurt.SessionTerminated, &at
 		}
-		key := &controller.IdempotencyKey{Key: s.ID, SessionID: s.ID}
+		key := &contract.IdempotencyKey{Key: s.ID, SessionID: s.ID}
 		if err := store.CreateSession(ctx, s, yurt.Transition{To: s.State, At: s.CreatedAt}, key); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func testPurge(t *testing.T, store controller.Store) {
 	}
 }
 
-func testTemplates(t *testing.T, store controller.Store) {
+func testTemplates(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	b := yurt.Template{
 		Name: "b", Description: "d", RootFS: yurt.RootFS{HostPaths: []string{"/usr"}}, Runtimes: []string{"python"},
@@ -269,7 +269,7 @@ func testTemplates(t *testing.T, store controller.Store) {
 }
 
 // testTemplatesGo replaces and deletes templates: b, and a, which extends it.
-func testTemplatesGo(t *testing.T, store controller.Store, b yurt.Template) {
+func testTemplatesGo(t *testing.T, store contract.Store, b yurt.Template) {
 	t.Helper()
 	ctx := t.Context()
 	b.Description, b.Extends = "another", ""
@@ -301,7 +301,7 @@ func testTemplatesGo(t *testing.T, store controller.Store, b yurt.Template) {
 }
 
 // testLargeOutput stores output in several pieces, and reads it from any offset on.
-func testLargeOutput(t *testing.T, store controller.Store) {
+func testLargeOutput(t *testing.T, store contract.Store) {
 	s := mustCreate(t, store, session(1))
 	e := execution(s.ID, 1)
 	mustBegin(t, store, e)
@@ -337,7 +337,7 @@ func testLargeOutput(t *testing.T, store controller.Store) {
 }
 
 // testTrimResults keeps the newest results, says of the older ones that they were trimmed, and deletes all of a session.
-func testTrimResults(t *testing.T, store controller.Store) {
+func testTrimResults(t *testing.T, store contract.Store) {
 	sizes := []int{10_000, 500_000, 300_000} // the oldest first
 	s := mustCreate(t, store, session(1))
 	var ids []string
@@ -366,13 +366,13 @@ func testTrimResults(t *testing.T, store controller.Store) {
 	if err := store.DeleteResults(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := store.Executions(t.Context(), s.ID, controller.Position{}, 0); err != nil || len(list) != 0 {
+	if list, err := store.Executions(t.Context(), s.ID, contract.Position{}, 0); err != nil || len(list) != 0 {
 		t.Errorf("%d executions are left, error %v", len(list), err)
 	}
 }
 
 // wantTrimmed expects a result without its output, or with all of its bytes.
-func wantTrimmed(t *testing.T, store controller.Store, sessionID, id string, size int, trimmed bool) {
+func wantTrimmed(t *testing.T, store contract.Store, sessionID, id string, size int, trimmed bool) {
 	t.Helper()
 	e, err := store.Execution(t.Context(), sessionID, id)
 	if err != nil {
@@ -388,7 +388,7 @@ func wantTrimmed(t *testing.T, store controller.Store, sessionID, id string, siz
 }
 
 // testEnvironmentGoes: the environment of a session, which may have secrets, is not kept once it has ended.
-func testEnvironmentGoes(t *testing.T, store controller.Store) {
+func testEnvironmentGoes(t *testing.T, store contract.Store) {
 	s := session(1)
 	s.Env = map[string]string{"TOKEN": "secret"}
 	s = mustCreate(t, store, s)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // RunKeys tests a store of API keys. open returns an empty one, closed by the test's cleanup.
@@ -57,7 +57,7 @@ func mustAddKey(t *testing.T, store auth.Store, tenant string, n int, changes ..
 
 func keysOf(t *testing.T, store auth.Store, reach auth.Reach) (ids []string) {
 	t.Helper()
-	list, err := store.Keys(t.Context(), reach, controller.Position{}, 0)
+	list, err := store.Keys(t.Context(), reach, contract.Position{}, 0)
 	if err != nil {
 		t.Fatal("listing keys:", err)
 	}
@@ -77,7 +77,7 @@ func testKey(t *testing.T, store auth.Store) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "keys by hash", found, map[access.Hash]access.Key{hash: whole, other: plain})
-	page, err := store.Keys(t.Context(), auth.Tenant("a"), controller.Position{CreatedAt: plain.CreatedAt, ID: plain.ID}, 5)
+	page, err := store.Keys(t.Context(), auth.Tenant("a"), contract.Position{CreatedAt: plain.CreatedAt, ID: plain.ID}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func testMostKeys(t *testing.T, store auth.Store) {
 // testTokens needs a store that keeps sessions too.
 func testTokens(t *testing.T, store auth.Store) {
 	sessions, ok := store.(interface {
-		controller.SessionStore
+		contract.SessionStore
 	})
 	if !ok {
 		t.Fatal("the store of keys keeps no sessions")

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/lease"
 )
 
 // testLease is about a store that several controllers may use.
-func testLease(t *testing.T, shared controller.Store) {
+func testLease(t *testing.T, shared contract.Store) {
 	store, ok := shared.(lease.Store)
 	if !ok {
 		return
@@ -89,7 +89,7 @@ func testLeaseRace(t *testing.T, store lease.Store) {
 	}
 }
 
-func testOwner(t *testing.T, store controller.Store) {
+func testOwner(t *testing.T, store contract.Store) {
 	s := mustCreate(t, store, session(1))
 	e := execution(s.ID, 1)
 	e.Owner = "x"

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
-func testPools(t *testing.T, store controller.Store) {
+func testPools(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	want := map[string]yurt.PoolSize{}
 	for _, set := range []struct {

@@ -11,15 +11,15 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/quota"
 )
 
 // RunQuotas tests the quotas of a store of sessions. open returns an empty one, closed by the test's cleanup.
-func RunQuotas(t *testing.T, open func(t *testing.T) (controller.Store, quota.Store)) {
+func RunQuotas(t *testing.T, open func(t *testing.T) (contract.Store, quota.Store)) {
 	tests := []struct {
 		name string
-		test func(t *testing.T, sessions controller.Store, quotas quota.Store)
+		test func(t *testing.T, sessions contract.Store, quotas quota.Store)
 	}{
 		{"quotas come back as they were set", testQuotas},
 		{"use adds up", testUsage},
@@ -44,7 +44,7 @@ func setQuotas(t *testing.T, store quota.Store, tenant string, quotas access.Quo
 	}
 }
 
-func testQuotas(t *testing.T, _ controller.Store, store quota.Store) {
+func testQuotas(t *testing.T, _ contract.Store, store quota.Store) {
 	all := access.Quotas{
 		Sessions: some(1), CreatesPerMinute: some(2), CPU: some(0.5), Memory: some(yurt.Size(3)), Disk: some(yurt.Size(4)),
 		Executions: some(0), Storage: some(yurt.Size(5)),
@@ -75,11 +75,11 @@ func of(tenant string, n int) yurt.Session {
 	return s
 }
 
-func create(ctx context.Context, store controller.Store, s yurt.Session) error {
+func create(ctx context.Context, store contract.Store, s yurt.Session) error {
 	return store.CreateSession(ctx, s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil)
 }
 
-func end(t *testing.T, store controller.Store, id string) {
+func end(t *testing.T, store contract.Store, id string) {
 	t.Helper()
 	_, err := store.ChangeSession(t.Context(), id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		change, err := s.Transition(yurt.SessionTerminated, "over", s.CreatedAt)
@@ -90,14 +90,14 @@ func end(t *testing.T, store controller.Store, id string) {
 	}
 }
 
-func begin(t *testing.T, store controller.Store, sessionID, id string) error {
+func begin(t *testing.T, store contract.Store, sessionID, id string) error {
 	t.Helper()
 	_, err := store.BeginExecution(t.Context(), yurt.Execution{ID: id, SessionID: sessionID, Kind: yurt.KindCommand, State: yurt.ExecutionRunning, CreatedAt: epoch()},
 		func(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil })
 	return err
 }
 
-func finish(t *testing.T, store controller.Store, id string) {
+func finish(t *testing.T, store contract.Store, id string) {
 	t.Helper()
 	_, _, err := store.EndExecution(t.Context(), id, &yurt.Result{Stdout: "some output"}, func(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil })
 	if err != nil {
@@ -105,7 +105,7 @@ func finish(t *testing.T, store controller.Store, id string) {
 	}
 }
 
-func testUsage(t *testing.T, sessions controller.Store, store quota.Store) {
+func testUsage(t *testing.T, sessions contract.Store, store quota.Store) {
 	for n := range 3 {
 		mustCreate(t, sessions, of("a", n))
 	}
@@ -135,7 +135,7 @@ func testUsage(t *testing.T, sessions controller.Store, store quota.Store) {
 	}
 }
 
-func testSessionQuotas(t *testing.T, sessions controller.Store, store quota.Store) {
+func testSessionQuotas(t *testing.T, sessions contract.Store, store quota.Store) {
 	tests := []struct {
 		name   string
 		quotas access.Quotas
@@ -175,7 +175,7 @@ func asQuota(err error) *yurt.Error {
 	return refused
 }
 
-func testExecutionQuota(t *testing.T, sessions controller.Store, store quota.Store) {
+func testExecutionQuota(t *testing.T, sessions contract.Store, store quota.Store) {
 	setQuotas(t, store, "a", access.Quotas{Executions: some(2)})
 	first, second := mustCreate(t, sessions, of("a", 1)), mustCreate(t, sessions, of("a", 2))
 	for i, s := range []yurt.Session{first, second} {
@@ -198,7 +198,7 @@ func testExecutionQuota(t *testing.T, sessions controller.Store, store quota.Sto
 	}
 }
 
-func testConcurrentQuota(t *testing.T, sessions controller.Store, store quota.Store) {
+func testConcurrentQuota(t *testing.T, sessions contract.Store, store quota.Store) {
 	const most, tries = 10, 100
 	setQuotas(t, store, "a", access.Quotas{Sessions: some(most)})
 	var made atomic.Int32

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // testReuseKey: of concurrent creates with one key a single one succeeds. A later create succeeds only when that
 // session has ended or has given the key up.
-func testReuseKey(t *testing.T, store controller.Store) {
+func testReuseKey(t *testing.T, store contract.Store) {
 	create := func(n int, key string) error {
 		s := session(n)
 		s.ReuseKey = key
@@ -27,7 +27,7 @@ func testReuseKey(t *testing.T, store controller.Store) {
 			switch err := create(n, "key"); {
 			case err == nil:
 				made.Add(1)
-			case !errors.Is(err, controller.ErrReuseTaken):
+			case !errors.Is(err, contract.ErrReuseTaken):
 				t.Error(err)
 			}
 		})
@@ -49,7 +49,7 @@ func testReuseKey(t *testing.T, store controller.Store) {
 		s.ReuseKey = ""
 		return nil, nil
 	}
-	for n, change := range []controller.SessionChange{end, giveUp} {
+	for n, change := range []contract.SessionChange{end, giveUp} {
 		if _, err := store.ChangeSession(t.Context(), holder(t, store, "key").ID, change); err != nil {
 			t.Fatal(err)
 		}
@@ -62,9 +62,9 @@ func testReuseKey(t *testing.T, store controller.Store) {
 	}
 }
 
-func holder(t *testing.T, store controller.Store, key string) yurt.Session {
+func holder(t *testing.T, store contract.Store, key string) yurt.Session {
 	t.Helper()
-	list, err := store.Sessions(t.Context(), controller.SessionQuery{ReuseKey: key, Live: true})
+	list, err := store.Sessions(t.Context(), contract.SessionQuery{ReuseKey: key, Live: true})
 	if err != nil || len(list) != 1 || list[0].ReuseKey != key {
 		t.Fatalf("the key %s is that of %v, error %v", key, list, err)
 	}

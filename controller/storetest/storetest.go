@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // Run tests a store. open returns an empty one, closed by the test's cleanup.
-func Run(t *testing.T, open func(t *testing.T) controller.Store) {
+func Run(t *testing.T, open func(t *testing.T) contract.Store) {
 	tests := []struct {
 		name string
-		test func(t *testing.T, store controller.Store)
+		test func(t *testing.T, store contract.Store)
 	}{
 		{"sessions come back as they went in", testSession},
 		{"what is missing has its code", testMissing},
@@ -62,7 +62,7 @@ func session(n int) yurt.Session {
 	}
 }
 
-func mustCreate(t *testing.T, store controller.Store, s yurt.Session) yurt.Session {
+func mustCreate(t *testing.T, store contract.Store, s yurt.Session) yurt.Session {
 	t.Helper()
 	first := yurt.Transition{To: s.State, Reason: s.Reason, At: s.CreatedAt}
 	if err := store.CreateSession(t.Context(), s, first, nil); err != nil {
@@ -85,7 +85,7 @@ func wantEqual[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-func testSession(t *testing.T, store controller.Store) {
+func testSession(t *testing.T, store contract.Store) {
 	whole := session(1)
 	whole.AgentID, whole.Metadata = "agent", map[string]string{"team": "a\"b\\'%_", "ünï": "✓"}
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
@@ -110,7 +110,7 @@ func testSession(t *testing.T, store controller.Store) {
 	}
 }
 
-func testMissing(t *testing.T, store controller.Store) {
+func testMissing(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	none := func(*yurt.Session, int) ([]yurt.Transition, error) {
 		t.Error("a change of a missing session was called")
@@ -133,7 +133,7 @@ func testMissing(t *testing.T, store controller.Store) {
 	wantCode(t, err, yurt.CodeTemplateNotFound)
 }
 
-func testSessions(t *testing.T, store controller.Store) {
+func testSessions(t *testing.T, store contract.Store) {
 	var all []yurt.Session
 	for n := range 6 {
 		s := session(n)
@@ -152,23 +152,23 @@ func testSessions(t *testing.T, store controller.Store) {
 	}
 	tests := []struct {
 		name  string
-		query controller.SessionQuery
+		query contract.SessionQuery
 		want  []int
 	}{
-		{"all", controller.SessionQuery{}, []int{5, 4, 3, 2, 1, 0}},
-		{"limit", controller.SessionQuery{Limit: 2}, []int{5, 4}},
-		{"next page", controller.SessionQuery{Limit: 2, Before: position(all[5])}, []int{4, 3}},
-		{"id", controller.SessionQuery{IDPrefix: all[3].ID}, []int{3}},
-		{"prefix of all", controller.SessionQuery{IDPrefix: yurt.SessionIDPrefix}, []int{5, 4, 3, 2, 1, 0}},
-		{"prefix of none", controller.SessionQuery{IDPrefix: "sesX"}, nil},
-		{"template", controller.SessionQuery{TemplateID: "python-basic"}, []int{5, 3, 1}},
-		{"state", controller.SessionQuery{State: yurt.SessionTerminated}, []int{0}},
-		{"tenant", controller.SessionQuery{Tenant: "acme", Limit: 2}, []int{5, 3}},
-		{"no such tenant", controller.SessionQuery{Tenant: "other"}, nil},
-		{"live", controller.SessionQuery{Live: true}, []int{5, 4, 3, 2, 1}},
-		{"agent", controller.SessionQuery{AgentID: "odd", Before: position(all[3])}, []int{1}},
-		{"metadata", controller.SessionQuery{Metadata: map[string]string{"parity": "odd", "n": "3"}}, []int{3}},
-		{"no such metadata", controller.SessionQuery{Metadata: map[string]string{"parity": "even"}}, nil},
+		{"all", contract.SessionQuery{}, []int{5, 4, 3, 2, 1, 0}},
+		{"limit", contract.SessionQuery{Limit: 2}, []int{5, 4}},
+		{"next page", contract.SessionQuery{Limit: 2, Before: position(all[5])}, []int{4, 3}},
+		{"id", contract.SessionQuery{IDPrefix: all[3].ID}, []int{3}},
+		{"prefix of all", contract.SessionQuery{IDPrefix: yurt.SessionIDPrefix}, []int{5, 4, 3, 2, 1, 0}},
+		{"prefix of none", contract.SessionQuery{IDPrefix: "sesX"}, nil},
+		{"template", contract.SessionQuery{TemplateID: "python-basic"}, []int{5, 3, 1}},
+		{"state", contract.SessionQuery{State: yurt.SessionTerminated}, []int{0}},
+		{"tenant", contract.SessionQuery{Tenant: "acme", Limit: 2}, []int{5, 3}},
+		{"no such tenant", contract.SessionQuery{Tenant: "other"}, nil},
+		{"live", contract.SessionQuery{Live: true}, []int{5, 4, 3, 2, 1}},
+		{"agent", contract.SessionQuery{AgentID: "odd", Before: position(all[3])}, []int{1}},
+		{"metadata", contract.SessionQuery{Metadata: map[string]string{"parity": "odd", "n": "3"}}, []int{3}},
+		{"no such metadata", contract.SessionQuery{Metadata: map[string]string{"parity": "even"}}, nil},
 	}
 	for _, test := range tests {
 		list, err := store.Sessions(t.Context(), test.query)
@@ -188,11 +188,11 @@ func testSessions(t *testing.T, store controller.Store) {
 	wantEqual(t, "counts", counts, map[yurt.SessionState]int{yurt.SessionReady: 5, yurt.SessionTerminated: 1})
 }
 
-func position(s yurt.Session) controller.Position {
-	return controller.Position{CreatedAt: s.CreatedAt, ID: s.ID}
+func position(s yurt.Session) contract.Position {
+	return contract.Position{CreatedAt: s.CreatedAt, ID: s.ID}
 }
 
-func testChange(t *testing.T, store controller.Store) {
+func testChange(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	s := mustCreate(t, store, session(1))
 	at := epoch().Add(time.Minute)
@@ -239,7 +239,7 @@ func testChange(t *testing.T, store controller.Store) {
 	})
 }
 
-func testConcurrentChanges(t *testing.T, store controller.Store) {
+func testConcurrentChanges(t *testing.T, store contract.Store) {
 	const clients, each = 20, 5
 	s := mustCreate(t, store, session(1))
 	var group sync.WaitGroup
@@ -266,19 +266,19 @@ func testConcurrentChanges(t *testing.T, store controller.Store) {
 	}
 }
 
-func testIdempotencyKey(t *testing.T, store controller.Store) {
+func testIdempotencyKey(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	if _, ok, err := store.SessionByKey(ctx, "key"); ok || err != nil {
 		t.Errorf("an unused key was found (%v), error %v", ok, err)
 	}
 	create := func(n int) error {
 		s := session(n)
-		return store.CreateSession(ctx, s, yurt.Transition{To: s.State, At: s.CreatedAt}, &controller.IdempotencyKey{Key: "key", RequestHash: fmt.Sprint(n), SessionID: s.ID})
+		return store.CreateSession(ctx, s, yurt.Transition{To: s.State, At: s.CreatedAt}, &contract.IdempotencyKey{Key: "key", RequestHash: fmt.Sprint(n), SessionID: s.ID})
 	}
 	if err := create(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := create(2); !errors.Is(err, controller.ErrKeyTaken) {
+	if err := create(2); !errors.Is(err, contract.ErrKeyTaken) {
 		t.Errorf("a second use gives %v, want ErrKeyTaken", err)
 	}
 	_, err := store.Session(ctx, session(2).ID)
@@ -287,5 +287,5 @@ func testIdempotencyKey(t *testing.T, store controller.Store) {
 	if err != nil || !ok {
 		t.Fatalf("the key was not found (%v), error %v", ok, err)
 	}
-	wantEqual(t, "key", found, controller.IdempotencyKey{Key: "key", RequestHash: "1", SessionID: session(1).ID})
+	wantEqual(t, "key", found, contract.IdempotencyKey{Key: "key", RequestHash: "1", SessionID: session(1).ID})
 }

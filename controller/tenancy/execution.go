@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
-// BeginExecution implements controller.ExecutionStore.
-func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
+// BeginExecution implements contract.ExecutionStore.
+func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change contract.SessionChange) (yurt.Session, error) {
 	change, err := own(ctx, change)
 	if err != nil {
 		return yurt.Session{}, err
@@ -21,8 +21,8 @@ func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change c
 	return d.all.BeginExecution(ctx, e, change)
 }
 
-// EndExecution implements controller.ExecutionStore.
-func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
+// EndExecution implements contract.ExecutionStore.
+func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool, error) {
 	change, err := own(ctx, change)
 	if err != nil {
 		return yurt.Session{}, false, err
@@ -34,7 +34,7 @@ func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Resu
 	return session, ended, err
 }
 
-// Execution implements controller.ExecutionStore.
+// Execution implements contract.ExecutionStore.
 func (d *divided) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	if err := d.owned(ctx, sessionID); err != nil {
 		return yurt.Execution{}, err
@@ -42,7 +42,7 @@ func (d *divided) Execution(ctx context.Context, sessionID, id string) (yurt.Exe
 	return d.all.Execution(ctx, sessionID, id)
 }
 
-// LatestExecution implements controller.ExecutionStore.
+// LatestExecution implements contract.ExecutionStore.
 func (d *divided) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
 	if err := d.owned(ctx, sessionID); err != nil {
 		return yurt.Execution{}, err
@@ -50,15 +50,15 @@ func (d *divided) LatestExecution(ctx context.Context, sessionID string) (yurt.E
 	return d.all.LatestExecution(ctx, sessionID)
 }
 
-// Executions implements controller.ExecutionStore.
-func (d *divided) Executions(ctx context.Context, sessionID string, before controller.Position, limit int) ([]yurt.Execution, error) {
+// Executions implements contract.ExecutionStore.
+func (d *divided) Executions(ctx context.Context, sessionID string, before contract.Position, limit int) ([]yurt.Execution, error) {
 	if err := d.owned(ctx, sessionID); err != nil {
 		return nil, err
 	}
 	return d.all.Executions(ctx, sessionID, before, limit)
 }
 
-// UnfinishedExecutions implements controller.ExecutionStore.
+// UnfinishedExecutions implements contract.ExecutionStore.
 func (d *divided) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
 	err := system(ctx)
 	if sessionID != "" {
@@ -70,7 +70,7 @@ func (d *divided) UnfinishedExecutions(ctx context.Context, sessionID string) ([
 	return d.all.UnfinishedExecutions(ctx, sessionID)
 }
 
-// OwnExecution implements controller.ExecutionStore.
+// OwnExecution implements contract.ExecutionStore.
 func (d *divided) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
 	if err := system(ctx); err != nil {
 		return false, err

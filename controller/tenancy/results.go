@@ -2,7 +2,7 @@ package tenancy
 
 import "context"
 
-// TrimResults implements controller.ResultStore. The server alone trims the results of all sessions.
+// TrimResults implements contract.ResultStore. The server alone trims the results of all sessions.
 func (d *divided) TrimResults(ctx context.Context, sessionID string, most int64) (int, error) {
 	check := func() error { return d.owned(ctx, sessionID) }
 	if sessionID == "" {
@@ -14,7 +14,7 @@ func (d *divided) TrimResults(ctx context.Context, sessionID string, most int64)
 	return d.all.TrimResults(ctx, sessionID, most)
 }
 
-// DeleteResults implements controller.ResultStore.
+// DeleteResults implements contract.ResultStore.
 func (d *divided) DeleteResults(ctx context.Context, sessionID string) error {
 	if err := d.owned(ctx, sessionID); err != nil {
 		return err

@@ -7,12 +7,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
-// CreateSession implements controller.SessionStore.
-func (d *divided) CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
+// CreateSession implements contract.SessionStore.
+func (d *divided) CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *contract.IdempotencyKey) error {
 	tenant, all, err := reach(ctx)
 	switch {
 	case err != nil:
@@ -41,27 +41,27 @@ func qualified(tenant, name string) string {
 // separator is in no name of a template, and in no name of a tenant.
 const separator = "/"
 
-// SessionByKey implements controller.SessionStore.
-func (d *divided) SessionByKey(ctx context.Context, key string) (controller.IdempotencyKey, bool, error) {
+// SessionByKey implements contract.SessionStore.
+func (d *divided) SessionByKey(ctx context.Context, key string) (contract.IdempotencyKey, bool, error) {
 	tenant, _, err := reach(ctx)
 	if err != nil {
-		return controller.IdempotencyKey{}, false, err
+		return contract.IdempotencyKey{}, false, err
 	}
 	found, ok, err := d.all.SessionByKey(ctx, qualified(tenant, key))
 	if err != nil || !ok {
-		return controller.IdempotencyKey{}, false, err
+		return contract.IdempotencyKey{}, false, err
 	}
 	switch err := d.owned(ctx, found.SessionID); {
 	case yurt.CodeOf(err) == yurt.CodeSessionNotFound: // a key of the operator's that looks like another tenant's
-		return controller.IdempotencyKey{}, false, nil
+		return contract.IdempotencyKey{}, false, nil
 	case err != nil:
-		return controller.IdempotencyKey{}, false, err
+		return contract.IdempotencyKey{}, false, err
 	}
 	found.Key = key
 	return found, true, nil
 }
 
-// Session implements controller.SessionStore.
+// Session implements contract.SessionStore.
 func (d *divided) Session(ctx context.Context, id string) (yurt.Session, error) {
 	tenant, all, err := reach(ctx)
 	if err != nil {
@@ -74,8 +74,8 @@ func (d *divided) Session(ctx context.Context, id string) (yurt.Session, error) 
 	return s, err
 }
 
-// Sessions implements controller.SessionStore.
-func (d *divided) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+// Sessions implements contract.SessionStore.
+func (d *divided) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	tenant, all, err := reach(ctx)
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (d *divided) Sessions(ctx context.Context, query controller.SessionQuery) (
 	return d.all.Sessions(ctx, query)
 }
 
-// ChangeSession implements controller.SessionStore.
-func (d *divided) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+// ChangeSession implements contract.SessionStore.
+func (d *divided) ChangeSession(ctx context.Context, id string, change contract.SessionChange) (yurt.Session, error) {
 	change, err := own(ctx, change)
 	if err != nil {
 		return yurt.Session{}, err
@@ -96,7 +96,7 @@ func (d *divided) ChangeSession(ctx context.Context, id string, change controlle
 	return d.all.ChangeSession(ctx, id, change)
 }
 
-// Transitions implements controller.SessionStore.
+// Transitions implements contract.SessionStore.
 func (d *divided) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
 	if err := d.owned(ctx, id); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (d *divided) Transitions(ctx context.Context, id string) ([]yurt.Transition
 	return d.all.Transitions(ctx, id)
 }
 
-// CountSessions implements controller.SessionStore.
+// CountSessions implements contract.SessionStore.
 func (d *divided) CountSessions(ctx context.Context) (map[yurt.SessionState]int, error) {
 	if err := system(ctx); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (d *divided) CountSessions(ctx context.Context) (map[yurt.SessionState]int,
 	return d.all.CountSessions(ctx)
 }
 
-// ExpiredSessions implements controller.ExpiryStore.
+// ExpiredSessions implements contract.ExpiryStore.
 func (d *divided) ExpiredSessions(ctx context.Context, now time.Time, limit int) ([]yurt.Session, error) {
 	if err := system(ctx); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (d *divided) ExpiredSessions(ctx context.Context, now time.Time, limit int)
 	return d.all.ExpiredSessions(ctx, now, limit)
 }
 
-// NextExpiry implements controller.ExpiryStore.
+// NextExpiry implements contract.ExpiryStore.
 func (d *divided) NextExpiry(ctx context.Context) (time.Time, error) {
 	if err := system(ctx); err != nil {
 		return time.Time{}, err
@@ -128,7 +128,7 @@ func (d *divided) NextExpiry(ctx context.Context) (time.Time, error) {
 	return d.all.NextExpiry(ctx)
 }
 
-// PurgeSessions implements controller.ExpiryStore.
+// PurgeSessions implements contract.ExpiryStore.
 func (d *divided) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error) {
 	if err := system(ctx); err != nil {
 		return 0, err

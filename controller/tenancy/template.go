@@ -30,7 +30,7 @@ func shown(tenant string, t yurt.Template) (_ yurt.Template, ok bool) {
 	return t, true
 }
 
-// PutTemplates implements controller.TemplateStore.
+// PutTemplates implements contract.TemplateStore.
 func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
 	if err := free(ctx); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, r
 	return plainNames(tenant, d.all.PutTemplates(ctx, list, replace))
 }
 
-// DeleteTemplate implements controller.TemplateStore.
+// DeleteTemplate implements contract.TemplateStore.
 func (d *divided) DeleteTemplate(ctx context.Context, name string) error {
 	if err := free(ctx); err != nil {
 		return err
@@ -75,7 +75,7 @@ func plainNames(tenant string, err error) error {
 	return &plain
 }
 
-// Template implements controller.TemplateStore.
+// Template implements contract.TemplateStore.
 func (d *divided) Template(ctx context.Context, name string) (yurt.Template, error) {
 	tenant, _, err := reach(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *divided) Template(ctx context.Context, name string) (yurt.Template, err
 	return t, nil
 }
 
-// Templates implements controller.TemplateStore. The server itself has those of the operator: only they have warm pools.
+// Templates implements contract.TemplateStore. The server itself has those of the operator: only they have warm pools.
 func (d *divided) Templates(ctx context.Context) ([]yurt.Template, error) {
 	tenant, _, err := reach(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *divided) Templates(ctx context.Context) ([]yurt.Template, error) {
 	return list, err
 }
 
-// SetPoolSize implements controller.PoolStore.
+// SetPoolSize implements contract.PoolStore.
 func (d *divided) SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error {
 	if err := operates(ctx); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (d *divided) SetPoolSize(ctx context.Context, template string, size yurt.Po
 	return d.all.SetPoolSize(ctx, template, size)
 }
 
-// UnsetPoolSize implements controller.PoolStore.
+// UnsetPoolSize implements contract.PoolStore.
 func (d *divided) UnsetPoolSize(ctx context.Context, template string) error {
 	if err := operates(ctx); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *divided) UnsetPoolSize(ctx context.Context, template string) error {
 	return d.all.UnsetPoolSize(ctx, template)
 }
 
-// PoolSizes implements controller.PoolStore. They say no more about a sandbox than how many are kept, and a tenant sees no size.
+// PoolSizes implements contract.PoolStore. They say no more about a sandbox than how many are kept, and a tenant sees no size.
 func (d *divided) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error) {
 	tenant, _, err := reach(ctx)
 	if err != nil || tenant != access.DefaultTenant {

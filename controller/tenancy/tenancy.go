@@ -8,7 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/controller/lease"
 )
@@ -18,7 +18,7 @@ const maxKnown = 10000
 
 // divided is a store that each caller sees its part of.
 type divided struct {
-	all   controller.Store
+	all   contract.Store
 	ended EndedFunc
 	admit AdmitFunc
 
@@ -42,7 +42,7 @@ type AdmitFunc func(ctx context.Context, tenant string) error
 func WithAdmission(admit AdmitFunc) Option { return func(d *divided) { d.admit = admit } }
 
 // Of returns the store divided among tenants. What else the store can do, the result can do.
-func Of(store controller.Store, options ...Option) controller.Store {
+func Of(store contract.Store, options ...Option) contract.Store {
 	d := &divided{
 		all: store, known: map[string]string{},
 		ended: func(yurt.Session, string, *yurt.Result) {},
@@ -55,22 +55,22 @@ func Of(store controller.Store, options ...Option) controller.Store {
 	switch s := store.(type) {
 	case interface {
 		lease.Store
-		controller.ClockStore
+		contract.ClockStore
 		prometheus.Collector
 	}:
 		return struct {
 			*divided
 			lease.Store
-			controller.ClockStore
+			contract.ClockStore
 			collected
 		}{d, s, s, s}
 	case interface {
-		controller.ShrinkStore
+		contract.ShrinkStore
 		prometheus.Collector
 	}:
 		return struct {
 			*divided
-			controller.ShrinkStore
+			contract.ShrinkStore
 			collected
 		}{d, s, s}
 	default:
@@ -154,7 +154,7 @@ func (d *divided) remember(s yurt.Session) {
 }
 
 // own returns a change that sessions of other tenants refuse, inside the transaction.
-func own(ctx context.Context, change controller.SessionChange) (controller.SessionChange, error) {
+func own(ctx context.Context, change contract.SessionChange) (contract.SessionChange, error) {
 	tenant, all, err := reach(ctx)
 	if err != nil || all {
 		return change, err
@@ -167,5 +167,5 @@ func own(ctx context.Context, change controller.SessionChange) (controller.Sessi
 	}, nil
 }
 
-// Ping implements controller.Store.
+// Ping implements contract.Store.
 func (d *divided) Ping(ctx context.Context) error { return d.all.Ping(ctx) }

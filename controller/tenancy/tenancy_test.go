@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/lease"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -24,14 +24,14 @@ func TestWhatAStoreCanDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	for name, whole := range map[string]controller.Store{"sqlite": file, "postgres": server} {
+	for name, whole := range map[string]contract.Store{"sqlite": file, "postgres": server} {
 		divided := tenancy.Of(whole)
 		_, leases := whole.(lease.Store)
-		_, clock := whole.(controller.ClockStore)
-		_, shrinks := whole.(controller.ShrinkStore)
+		_, clock := whole.(contract.ClockStore)
+		_, shrinks := whole.(contract.ShrinkStore)
 		_, leasesToo := divided.(lease.Store)
-		_, clockToo := divided.(controller.ClockStore)
-		_, shrinksToo := divided.(controller.ShrinkStore)
+		_, clockToo := divided.(contract.ClockStore)
+		_, shrinksToo := divided.(contract.ShrinkStore)
 		if leases != leasesToo || clock != clockToo || shrinks != shrinksToo {
 			t.Errorf("%s: leases %v and %v, clock %v and %v, shrinks %v and %v", name, leases, leasesToo, clock, clockToo, shrinks, shrinksToo)
 		}

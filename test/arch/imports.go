@@ -44,7 +44,7 @@ func Directions() []Direction {
 		{"controller/sqlite", []string{".", "access", "controller/...", "internal/linux/flock", "executor/headroom"}, "the store's file belongs to one process, and keeps room on its disk, as a node's directory does"},
 		{"controller/nomad", []string{".", "controller/...", "jobspecs"}, "the engine makes each job from the jobspec that ships, or the operator's"},
 		{"controller/pool", []string{"."}, "how many sandboxes are kept ready is a matter of demand, whatever they are made of"},
-		{"controller/local", []string{".", "controller", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
+		{"controller/local", []string{".", "controller/contract", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
 		{"sdk/go/...", []string{".", "access", "internal/tracing", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
 		{"cmd/yurt/...", []string{".", "access", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/...", "internal/..."}, "the one command joins the parts"},
 		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "internal/grpccode", "internal/linux/flock", "internal/linux/lockedthread"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},

@@ -9,8 +9,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 )
 
@@ -52,14 +52,14 @@ func Audit(log *audit.Log) httpapi.Extension {
 			Summary: "List the audit log", Tags: []string{httpapi.TagKeys},
 			Description: "Changes, refusals, and events that concern security. Entries are added and never changed.",
 		}, func(ctx context.Context, in *listAuditInput) (*listAuditOutput, error) {
-			list := func(before controller.Position, limit int) ([]access.Entry, error) {
+			list := func(before contract.Position, limit int) ([]access.Entry, error) {
 				return log.List(ctx, in.Tenant, audit.Query{
 					Action: in.Action, Decision: in.Decision, SessionID: in.SessionID, KeyID: in.KeyID, RequestID: in.RequestID,
 					Since: in.Since, Until: in.Until, Before: before, Limit: limit,
 				})
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(e access.Entry) controller.Position {
-				return controller.Position{CreatedAt: e.At, ID: e.ID}
+			page, next, err := httpapi.Page(in.PageParams, list, func(e access.Entry) contract.Position {
+				return contract.Position{CreatedAt: e.At, ID: e.ID}
 			})
 			return &listAuditOutput{Body: auditList{Entries: page, NextCursor: next}}, err
 		})

@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -178,7 +178,7 @@ func TestPlantedSecrets(t *testing.T) {
 	}
 	_, err = client.EndSession(t.Context(), session.ID)
 	must(t, err)
-	if shrink, ok := w.sessions.(controller.ShrinkStore); ok {
+	if shrink, ok := w.sessions.(contract.ShrinkStore); ok {
 		must(t, shrink.Shrink(t.Context()))
 	}
 	kept := w.keptBytes()

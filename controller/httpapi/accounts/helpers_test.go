@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
@@ -43,7 +44,7 @@ type world struct {
 	node  *nodetest.Node
 	store auth.Store
 
-	sessions controller.Store // of all tenants
+	sessions contract.Store // of all tenants
 	audit    *audit.Log
 	quotas   quota.Store
 	dir      string // of the database and the file of the audit log

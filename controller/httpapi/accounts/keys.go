@@ -8,8 +8,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 )
 
@@ -59,11 +59,11 @@ func Keys(keys *auth.Keys) httpapi.Extension {
 			OperationID: "list-keys", Method: http.MethodGet, Path: "/keys",
 			Summary: "List API keys", Tags: []string{httpapi.TagKeys},
 		}, func(ctx context.Context, in *listKeysInput) (*listKeysOutput, error) {
-			list := func(before controller.Position, limit int) ([]access.Key, error) {
+			list := func(before contract.Position, limit int) ([]access.Key, error) {
 				return keys.List(ctx, in.Tenant, before, limit)
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(k access.Key) controller.Position {
-				return controller.Position{CreatedAt: k.CreatedAt, ID: k.ID}
+			page, next, err := httpapi.Page(in.PageParams, list, func(k access.Key) contract.Position {
+				return contract.Position{CreatedAt: k.CreatedAt, ID: k.ID}
 			})
 			return &listKeysOutput{Body: keyList{Keys: page, NextCursor: next}}, err
 		})

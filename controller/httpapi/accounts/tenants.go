@@ -8,7 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/quota"
 )
@@ -57,10 +57,10 @@ func Tenants(tenants *quota.Tenants) httpapi.Extension {
 			Summary: "List tenants with their quotas and their use", Tags: []string{httpapi.TagKeys},
 			Description: "For operators.",
 		}, func(ctx context.Context, in *listTenantsInput) (*listTenantsOutput, error) {
-			list := func(before controller.Position, limit int) ([]access.TenantUsage, error) {
+			list := func(before contract.Position, limit int) ([]access.TenantUsage, error) {
 				return tenants.List(ctx, before.ID, limit)
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(t access.TenantUsage) controller.Position { return controller.Position{ID: t.Tenant} })
+			page, next, err := httpapi.Page(in.PageParams, list, func(t access.TenantUsage) contract.Position { return contract.Position{ID: t.Tenant} })
 			return &listTenantsOutput{Body: tenantList{Tenants: page, NextCursor: next}}, err
 		})
 		httpapi.Register(api, huma.Operation{

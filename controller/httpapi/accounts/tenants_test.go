@@ -15,7 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -264,7 +264,7 @@ func TestNoCallerReachesNoRecord(t *testing.T) {
 	if _, err := w.ctl.Session(t.Context(), first.session); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("a session without a caller: %v", err)
 	}
-	if _, err := w.ctl.Sessions(t.Context(), controller.SessionQuery{}); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
+	if _, err := w.ctl.Sessions(t.Context(), contract.SessionQuery{}); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("a list without a caller: %v", err)
 	}
 	if _, err := w.ctl.Templates(t.Context()); yurt.CodeOf(err) != yurt.CodeUnauthenticated {

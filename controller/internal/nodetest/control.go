@@ -33,7 +33,7 @@ func (r *run) wait(s *sandbox, release <-chan struct{}, result *yurt.Result, wor
 	return true, true
 }
 
-// WriteStdin implements controller.Node. The end of stdin reads as "EOF".
+// WriteStdin implements contract.Node. The end of stdin reads as "EOF".
 func (n *Node) WriteStdin(ctx context.Context, sandboxID, id string, data []byte, eof bool) error {
 	text := string(data)
 	if eof {
@@ -46,7 +46,7 @@ func (n *Node) WriteStdin(ctx context.Context, sandboxID, id string, data []byte
 	return deliver(ctx, r, r.stdin, text)
 }
 
-// SignalExecution implements controller.Node.
+// SignalExecution implements contract.Node.
 func (n *Node) SignalExecution(ctx context.Context, sandboxID, id string, signal yurt.Signal) error {
 	r, err := n.findRun(sandboxID, id)
 	if err != nil {
@@ -67,7 +67,7 @@ func deliver[T any](ctx context.Context, r *run, to chan<- T, value T) error {
 	}
 }
 
-// ResizeExecution implements controller.Node: the new size is written to stdout.
+// ResizeExecution implements contract.Node: the new size is written to stdout.
 func (n *Node) ResizeExecution(_ context.Context, sandboxID, id string, size yurt.TerminalSize) error {
 	r, err := n.findRun(sandboxID, id)
 	if err != nil {

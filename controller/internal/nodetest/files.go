@@ -66,7 +66,7 @@ func newDir(name string, mode yurt.FileMode) *file {
 	return &file{info: yurt.FileInfo{Path: name, Type: yurt.FileDirectory, IsDir: true, Mode: mode, ModTime: time.Now().UTC()}}
 }
 
-// WriteFile implements controller.Node.
+// WriteFile implements contract.Node.
 func (n *Node) WriteFile(_ context.Context, sandboxID, name string, content io.Reader, options yurt.WriteOptions) (info yurt.FileInfo, err error) {
 	data, err := io.ReadAll(content)
 	if err != nil {
@@ -89,7 +89,7 @@ func (n *Node) WriteFile(_ context.Context, sandboxID, name string, content io.R
 	return info, err
 }
 
-// ReadFile implements controller.Node.
+// ReadFile implements contract.Node.
 func (n *Node) ReadFile(_ context.Context, sandboxID, name string, span yurt.Span) (content io.ReadCloser, info yurt.FileInfo, err error) {
 	info, err = n.withFile("ReadFile", sandboxID, name, func(_ map[string]*file, f *file) error {
 		start, length, ok := span.In(f.info.Size)
@@ -105,12 +105,12 @@ func (n *Node) ReadFile(_ context.Context, sandboxID, name string, span yurt.Spa
 	return content, info, err
 }
 
-// StatFile implements controller.Node.
+// StatFile implements contract.Node.
 func (n *Node) StatFile(_ context.Context, sandboxID, name string) (yurt.FileInfo, error) {
 	return n.withFile("StatFile", sandboxID, name, func(map[string]*file, *file) error { return nil })
 }
 
-// ListFiles implements controller.Node.
+// ListFiles implements contract.Node.
 func (n *Node) ListFiles(_ context.Context, sandboxID, dir string, options yurt.ListOptions) (list yurt.FileList, err error) {
 	err = n.inFiles("ListFiles", sandboxID, func(files map[string]*file) error {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -132,7 +132,7 @@ func (n *Node) ListFiles(_ context.Context, sandboxID, dir string, options yurt.
 	return list, err
 }
 
-// MakeDir implements controller.Node.
+// MakeDir implements contract.Node.
 func (n *Node) MakeDir(_ context.Context, sandboxID, name string, mode yurt.FileMode) (info yurt.FileInfo, err error) {
 	err = n.inFiles("MakeDir", sandboxID, func(files map[string]*file) error {
 		if old, ok := files[name]; ok && !old.info.IsDir {
@@ -145,7 +145,7 @@ func (n *Node) MakeDir(_ context.Context, sandboxID, name string, mode yurt.File
 	return info, err
 }
 
-// MoveFile implements controller.Node.
+// MoveFile implements contract.Node.
 func (n *Node) MoveFile(_ context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
 	return n.withFile("MoveFile", sandboxID, from, func(files map[string]*file, f *file) error {
 		if _, ok := files[to]; ok && !replace {
@@ -157,7 +157,7 @@ func (n *Node) MoveFile(_ context.Context, sandboxID, from, to string, replace b
 	})
 }
 
-// ChmodFile implements controller.Node.
+// ChmodFile implements contract.Node.
 func (n *Node) ChmodFile(_ context.Context, sandboxID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
 	return n.withFile("ChmodFile", sandboxID, name, func(_ map[string]*file, f *file) error {
 		f.info.Mode = mode
@@ -165,7 +165,7 @@ func (n *Node) ChmodFile(_ context.Context, sandboxID, name string, mode yurt.Fi
 	})
 }
 
-// RemoveFile implements controller.Node.
+// RemoveFile implements contract.Node.
 func (n *Node) RemoveFile(_ context.Context, sandboxID, name string, all bool) error {
 	_, err := n.withFile("RemoveFile", sandboxID, name, func(files map[string]*file, _ *file) error {
 		for other := range files {
@@ -183,7 +183,7 @@ func (n *Node) RemoveFile(_ context.Context, sandboxID, name string, all bool) e
 	return err
 }
 
-// PackFiles implements controller.Node. A file called "broken" breaks the archive off.
+// PackFiles implements contract.Node. A file called "broken" breaks the archive off.
 func (n *Node) PackFiles(_ context.Context, sandboxID, dir string, to io.Writer) error {
 	return n.inFiles("PackFiles", sandboxID, func(files map[string]*file) error {
 		isBelow := func(name string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") }
@@ -209,7 +209,7 @@ func (n *Node) PackFiles(_ context.Context, sandboxID, dir string, to io.Writer)
 	})
 }
 
-// UnpackFiles implements controller.Node.
+// UnpackFiles implements contract.Node.
 func (n *Node) UnpackFiles(_ context.Context, sandboxID, dir string, from io.Reader) (done yurt.Unpacked, err error) {
 	archive := tar.NewReader(from)
 	err = n.inFiles("UnpackFiles", sandboxID, func(files map[string]*file) error {
@@ -233,7 +233,7 @@ func (n *Node) UnpackFiles(_ context.Context, sandboxID, dir string, from io.Rea
 	return done, err
 }
 
-// WatchFiles implements controller.Node. It tells of the files that are there, and
+// WatchFiles implements contract.Node. It tells of the files that are there, and
 // then ends with ctx or the sandbox.
 func (n *Node) WatchFiles(ctx context.Context, sandboxID, dir string, _ bool, ready func(), each func(yurt.FileEvent) error) error {
 	list, err := n.ListFiles(ctx, sandboxID, dir, yurt.ListOptions{Depth: 1, Limit: yurt.MaxListFiles})

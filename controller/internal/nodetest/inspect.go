@@ -6,12 +6,12 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PauseSandbox implements controller.Node. Executions go on: only the state changes.
+// PauseSandbox implements contract.Node. Executions go on: only the state changes.
 func (n *Node) PauseSandbox(_ context.Context, id string) error {
 	return n.setState("PauseSandbox", id, yurt.SandboxPaused)
 }
 
-// ResumeSandbox implements controller.Node.
+// ResumeSandbox implements contract.Node.
 func (n *Node) ResumeSandbox(_ context.Context, id string) error {
 	return n.setState("ResumeSandbox", id, yurt.SandboxReady)
 }
@@ -30,7 +30,7 @@ func (n *Node) setState(method, id string, state yurt.SandboxState) error {
 	return nil
 }
 
-// Processes implements controller.Node: one for each execution that the node knows,
+// Processes implements contract.Node: one for each execution that the node knows,
 // numbered from 2.
 func (n *Node) Processes(_ context.Context, sandboxID string) ([]yurt.Process, error) {
 	s, err := n.find(sandboxID)
@@ -46,7 +46,7 @@ func (n *Node) Processes(_ context.Context, sandboxID string) ([]yurt.Process, e
 	return list, nil
 }
 
-// SignalProcess implements controller.Node.
+// SignalProcess implements contract.Node.
 func (n *Node) SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error {
 	list, err := n.Processes(ctx, sandboxID)
 	if err != nil {
@@ -60,7 +60,7 @@ func (n *Node) SignalProcess(ctx context.Context, sandboxID string, pid int, sig
 	return yurt.Errorf(yurt.CodeProcessNotFound, "the sandbox has no process %d", pid)
 }
 
-// SandboxStats implements controller.Node.
+// SandboxStats implements contract.Node.
 func (n *Node) SandboxStats(_ context.Context, sandboxID string) (yurt.SandboxStats, error) {
 	s, err := n.find(sandboxID)
 	if err != nil {

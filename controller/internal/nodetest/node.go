@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/local"
 )
 
@@ -87,7 +87,7 @@ func (n *Node) Release() {
 	n.release = make(chan struct{})
 }
 
-// SetDraining implements controller.Node.
+// SetDraining implements contract.Node.
 func (n *Node) SetDraining(_ context.Context, draining bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -203,7 +203,7 @@ func (n *Node) findRun(sandboxID, id string) (*run, error) {
 	return nil, yurt.Errorf(yurt.CodeExecutionNotFound, "this node knows no execution %s", id)
 }
 
-// RunExecution implements controller.Node.
+// RunExecution implements contract.Node.
 func (n *Node) RunExecution(_ context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
 	if err := n.failure("RunExecution"); err != nil {
 		return nil, err
@@ -319,7 +319,7 @@ func (r *run) write(result *yurt.Result, stream yurt.EventType, text string) {
 	r.emit(yurt.Event{Type: stream, Data: []byte(text)})
 }
 
-// WatchExecution implements controller.Node.
+// WatchExecution implements contract.Node.
 func (n *Node) WatchExecution(ctx context.Context, sandboxID, id string, after uint64, each func(yurt.Event) error) error {
 	s, err := n.find(sandboxID)
 	if err != nil {
@@ -362,7 +362,7 @@ func (n *Node) WatchExecution(ctx context.Context, sandboxID, id string, after u
 	}
 }
 
-// AwaitExecution implements controller.Node.
+// AwaitExecution implements contract.Node.
 func (n *Node) AwaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
 	if err := n.failure("AwaitExecution"); err != nil {
 		return nil, err
@@ -379,7 +379,7 @@ func (n *Node) AwaitExecution(ctx context.Context, sandboxID, id string) (*yurt.
 	}
 }
 
-// ForgetExecution implements controller.Node.
+// ForgetExecution implements contract.Node.
 func (n *Node) ForgetExecution(_ context.Context, sandboxID, id string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -390,7 +390,7 @@ func (n *Node) ForgetExecution(_ context.Context, sandboxID, id string) error {
 	return nil
 }
 
-// Sandboxes implements controller.Node.
+// Sandboxes implements contract.Node.
 func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	if err := n.failure("Sandboxes"); err != nil {
 		return nil, err
@@ -404,7 +404,7 @@ func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	return list, nil
 }
 
-// DestroySandbox implements controller.Node.
+// DestroySandbox implements contract.Node.
 func (n *Node) DestroySandbox(_ context.Context, id string) error {
 	if err := n.failure("DestroySandbox"); err != nil {
 		return err
@@ -429,7 +429,7 @@ func (n *Node) DestroySandbox(_ context.Context, id string) error {
 	return nil
 }
 
-// WatchSandboxes implements controller.Node.
+// WatchSandboxes implements contract.Node.
 func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error {
 	deaths := make(chan yurt.Sandbox, 64)
 	n.mu.Lock()
@@ -455,7 +455,7 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 	}
 }
 
-// Runtimes implements controller.Node.
+// Runtimes implements contract.Node.
 func (n *Node) Runtimes(context.Context) ([]yurt.RuntimeInfo, error) {
 	return []yurt.RuntimeInfo{
 		{Name: "node", Version: "22", Languages: []string{"javascript", "js"}, Extensions: []string{".js"}, Abilities: []string{"code"}},
@@ -478,4 +478,4 @@ func Templates() []yurt.Template {
 }
 
 // Placer returns a placer over the node.
-func (n *Node) Placer() controller.Placer { return local.New(Name, n, slog.New(slog.DiscardHandler)) }
+func (n *Node) Placer() contract.Placer { return local.New(Name, n, slog.New(slog.DiscardHandler)) }

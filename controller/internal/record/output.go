@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // OutputPiece is how many bytes of output a row has. The last one of a stream has fewer.
@@ -68,14 +68,14 @@ func storeStream(ctx context.Context, table OutputTable, id, executionID string,
 	left := result.OutputBytes(stream)
 	source, err := result.OpenOutput(ctx, stream, 0)
 	if err != nil {
-		return &controller.OutputError{Err: err}
+		return &contract.OutputError{Err: err}
 	}
 	defer source.Close()
 	piece := make([]byte, min(left, OutputPiece))
 	for n := 0; left > 0; n++ {
 		piece = piece[:min(left, OutputPiece)]
 		if _, err := io.ReadFull(source, piece); err != nil {
-			return &controller.OutputError{Err: err}
+			return &contract.OutputError{Err: err}
 		}
 		if err := table.PutOutput(ctx, id, executionID, number, n, piece); err != nil {
 			return fmt.Errorf("storing output: %w", err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // Conditions builds a WHERE clause, with a question mark for each argument.
@@ -20,14 +20,14 @@ func (c *Conditions) Add(term string, args ...any) {
 }
 
 // Before keeps the rows after a position in a list that is ordered newest first.
-func (c *Conditions) Before(p controller.Position) {
+func (c *Conditions) Before(p contract.Position) {
 	if !p.IsZero() {
 		c.Add("(created_at, id) < (?, ?)", p.CreatedAt.UnixNano(), p.ID)
 	}
 }
 
 // Sessions adds the conditions of a query, except for metadata, which each database reads in its own way.
-func (c *Conditions) Sessions(query controller.SessionQuery) {
+func (c *Conditions) Sessions(query contract.SessionQuery) {
 	if query.Tenant != "" {
 		c.Add("tenant = ?", query.Tenant)
 	}

@@ -14,10 +14,10 @@ type ResultTable interface {
 	Each(ctx context.Context, scan func(Row) error, text string, args ...any) error
 }
 
-// Results bounds the space that results take in a store. It implements controller.ResultStore.
+// Results bounds the space that results take in a store. It implements contract.ResultStore.
 type Results struct{ Table ResultTable }
 
-// TrimResults implements controller.ResultStore.
+// TrimResults implements contract.ResultStore.
 func (r Results) TrimResults(ctx context.Context, sessionID string, most int64) (int, error) {
 	const beyond = "SELECT id FROM (SELECT id, sum(kept_bytes) OVER (ORDER BY created_at DESC, id DESC) AS total FROM executions WHERE kept_bytes > 0%s) AS kept WHERE total > ?"
 	text, args := fmt.Sprintf(beyond, ""), []any{most}
@@ -75,7 +75,7 @@ func trimmed(body []byte) (string, error) {
 	return string(rest), err
 }
 
-// DeleteResults implements controller.ResultStore.
+// DeleteResults implements contract.ResultStore.
 func (r Results) DeleteResults(ctx context.Context, sessionID string) error {
 	if err := r.Table.Exec(ctx, "DELETE FROM executions WHERE session_id = ? AND result IS NOT NULL", sessionID); err != nil {
 		return fmt.Errorf("deleting results: %w", err)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/quota"
@@ -89,7 +89,7 @@ func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics pro
 }
 
 // Divided returns the store of sessions, divided among tenants, with what the parts do beside it.
-func (d *Doors) Divided() controller.Store {
+func (d *Doors) Divided() contract.Store {
 	return tenancy.Of(d.store.Sessions, tenancy.WithEnded(d.Audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(d.store.Quotas).Admit))
 }
 

@@ -4,10 +4,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/fleet"
 )
 
-// Orphans is a [controller.OrphanPolicy].
+// Orphans is a [fleet.OrphanPolicy].
 type Orphans string
 
 // Add adds the flag.
@@ -17,8 +17,8 @@ func (f *Orphans) Add(flags *pflag.FlagSet) {
 
 // Check refuses a value that is no policy.
 func (f *Orphans) Check() error {
-	switch policy := controller.OrphanPolicy(*f); policy {
-	case controller.OrphansRefuse, controller.OrphansKeep, controller.OrphansDestroy:
+	switch policy := fleet.OrphanPolicy(*f); policy {
+	case fleet.OrphansRefuse, fleet.OrphansKeep, fleet.OrphansDestroy:
 		return nil
 	default:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--adopt-orphans", "%q is not allowed; give keep or destroy, or leave it out to have the server refuse to start", policy)

@@ -15,8 +15,8 @@ import (
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -234,7 +234,7 @@ func (d database) Create(ctx context.Context, req yurtclient.CreateKeyRequest) (
 
 // List implements keyring.
 func (d database) List(ctx context.Context, tenant string) ([]access.Key, error) {
-	return d.keys.List(ctx, tenant, controller.Position{}, 0)
+	return d.keys.List(ctx, tenant, contract.Position{}, 0)
 }
 
 // Revoke implements keyring.

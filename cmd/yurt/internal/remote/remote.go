@@ -9,6 +9,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/mcp"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -45,7 +47,7 @@ func value[T any](p *T) T {
 }
 
 // Sessions implements [mcp.Sessions].
-func (c *Controller) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+func (c *Controller) Sessions(ctx context.Context, query contract.SessionQuery) ([]yurt.Session, error) {
 	filter := yurtclient.SessionFilter{TemplateID: query.TemplateID, State: query.State, Metadata: query.Metadata}
 	var found []yurt.Session
 	for {
@@ -83,7 +85,7 @@ func (c *Controller) Templates(ctx context.Context) ([]yurt.Template, error) {
 }
 
 // Execute implements [mcp.Executions].
-func (c *Controller) Execute(ctx context.Context, sessionID string, req controller.ExecuteRequest) (yurt.Execution, error) {
+func (c *Controller) Execute(ctx context.Context, sessionID string, req execution.Request) (yurt.Execution, error) {
 	sent := yurtclient.ExecuteRequest{
 		Code: req.Code, Language: req.Language, Command: yurtclient.Command{Argv: req.Command}, Handler: req.Handler, Plain: req.Plain,
 		Event: req.Event, Context: req.Context, Dependencies: req.Dependencies, Stdin: string(req.Stdin), Env: req.Env, Cwd: req.Cwd, Timeout: value(req.Timeout),

@@ -7,9 +7,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -17,7 +17,7 @@ import (
 
 // Storage is an open database.
 type Storage struct {
-	Sessions controller.Store
+	Sessions contract.Store
 	Keys     auth.Store
 	Audit    audit.Store
 	Quotas   quota.Store
@@ -45,7 +45,7 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 // NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be
 // made by one.
 func (s *Storage) NeedKey(ctx context.Context) error {
-	keys, err := s.Keys.Keys(ctx, auth.Tenant(access.DefaultTenant), controller.Position{}, access.MaxKeys)
+	keys, err := s.Keys.Keys(ctx, auth.Tenant(access.DefaultTenant), contract.Position{}, access.MaxKeys)
 	if err != nil {
 		return err
 	}
