@@ -48,7 +48,7 @@ func venv(t *testing.T, pinned string) string {
 func served(t *testing.T) (url, dir string) {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	url, _ = testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
+	url, _ = testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	dir = t.TempDir()
 	run(t, dir, nil, "curl", "--silent", "--fail", "--output", "openapi.json", url+"/openapi.json")
 	return url, dir

@@ -46,7 +46,7 @@ type copier struct {
 // TestSamples sends every sample of the document to a real server.
 func TestSamples(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	c := &copier{t: t, client: &http.Client{Transport: checkedTransport(t, url)}}
 	var document described
 	c.server = url
@@ -285,7 +285,7 @@ func (c *copier) session(operation string) []string {
 // TestRootLeadsToTheDocumentation follows the address that a server prints.
 func TestRootLeadsToTheDocumentation(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func startChecker(t *testing.T) *schemaChecker {
 	for _, mirror := range []string{"PIP_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "YURT_CARGO_INDEX", "YURT_MAVEN_MIRROR"} {
 		t.Setenv(mirror, "")
 	}
-	program := testutil.BuildYurt(t, "yurt-contract", "test")
+	program := testutil.BuildYurt(t, "yurt", "test")
 	server, err := devserver.Run(context.WithoutCancel(t.Context()), program, t.TempDir(), "dev", "--listen", "127.0.0.1:0", "--packages-from", "none")
 	if err != nil {
 		t.Fatal(err)

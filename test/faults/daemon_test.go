@@ -35,7 +35,7 @@ type daemon struct {
 func newDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	d := &daemon{t: t, stateDir: t.TempDir(), program: testutil.BuildYurt(t, "yurt", "v1"), args: args}
+	d := &daemon{t: t, stateDir: t.TempDir(), program: testutil.BuildYurt(t, "yurt-v1", "v1"), args: args}
 	client, err := api.NewUnixClient(d.socket())
 	if err != nil {
 		t.Fatal(err)

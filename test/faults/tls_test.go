@@ -61,7 +61,7 @@ func newTLSDaemon(t *testing.T, args ...string) (d *daemon, controller *identity
 	t.Helper()
 	testutil.NeedsSandboxes(t)
 	dir := t.TempDir()
-	program := testutil.BuildYurt(t, "yurt", "v1")
+	program := testutil.BuildYurt(t, "yurt-v1", "v1")
 	for _, args := range [][]string{{"ca", "init"}, {"ca", "issue", "executor", "test"}, {"ca", "issue", "controller", "c1"}} {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = dir

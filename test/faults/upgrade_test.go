@@ -35,7 +35,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("before, it is %+v, %v", info, err)
 	}
 	d.stop(syscall.SIGTERM)
-	d.program = testutil.BuildYurt(t, "yurt-next", "v2")
+	d.program = testutil.BuildYurt(t, "yurt-v2", "v2")
 	d.start()
 	if info, err := d.Describe(t.Context()); err != nil || info.Version != "v2" {
 		t.Errorf("afterwards, it is %+v, %v", info, err)

@@ -22,7 +22,7 @@ const making = 2
 // of a sandbox bounds them, and TestCrowd has them.
 func TestCrowdsOfEveryKind(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-hostile", "test"))
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	works := bystander(t, client)
 	for some := range slices.Chunk(programs(), crowdSize) {
 		t.Run(fmt.Sprintf("%s to %s", some[0].name, some[len(some)-1].name), func(t *testing.T) {

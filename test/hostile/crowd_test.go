@@ -248,7 +248,7 @@ func beside(t *testing.T, c *yurtclient.Client, works []work, kinds []kind, roun
 // one that works. The API, which shares no cgroup with sandboxes, is held to more.
 func TestCrowd(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-hostile", "test"))
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	all := kinds()
 	var some []kind
 	for n := 0; n < len(all); n += 2 {

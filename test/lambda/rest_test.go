@@ -30,7 +30,7 @@ type session struct {
 func newSession(t *testing.T, function, to string) *session {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	program := testutil.BuildYurt(t, "yurt-lambda", "test")
+	program := testutil.BuildYurt(t, "yurt", "test")
 	url, client := testutil.Serve(t, program)
 	made, err := client.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
 	if err != nil {

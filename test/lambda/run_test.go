@@ -20,7 +20,7 @@ type runner struct{ program, stateDir, tempDir string }
 func newRunner(t *testing.T) *runner {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	return &runner{testutil.BuildYurt(t, "yurt-lambda", "test"), t.TempDir(), t.TempDir()}
+	return &runner{testutil.BuildYurt(t, "yurt", "test"), t.TempDir(), t.TempDir()}
 }
 
 // invocation is of one function, with the expected outcome. Empty text is not looked for.

@@ -21,7 +21,7 @@ const (
 func yurt(t *testing.T) string {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	return testutil.BuildYurt(t, "yurt-mcp", "mcp")
+	return testutil.BuildYurt(t, "yurt", "test")
 }
 
 // drive runs a program that drives a server and wants it to end well.

@@ -27,7 +27,7 @@ func printed(t *testing.T, program string, args ...string) string {
 }
 
 func TestPageHasConfigurations(t *testing.T) {
-	program := testutil.BuildYurt(t, "yurt-mcp", "mcp")
+	program := testutil.BuildYurt(t, "yurt", "test")
 	for _, client := range []string{"claude-desktop", "claude-code", "vscode", "cursor"} {
 		if got, want := printed(t, program, client), readme.BlockOf(t, page, "json "+client, "yurt"); got != want {
 			t.Errorf("yurt mcp config %s prints\n%s\nand the page has\n%s", client, got, want)

@@ -20,7 +20,7 @@ const choosing = `template "choosing" {
 func choosingSession(t *testing.T) (*yurtclient.Client, string) {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-notebook", "test"))
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt", "test"))
 	template, err := client.CreateTemplate(t.Context(), []byte(choosing))
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,8 +77,18 @@ func Root(t testing.TB) string {
 // run on a machine which cannot build.
 const builtEnv = "YURT_TEST_BIN"
 
-// Build builds the programs, which costs little when they are up to date. Test packages that run at
-// the same time share the result.
+// built has a func() error for each set of programs that this process builds: the first test that asks for them builds
+// them, and the others wait for it. A check whether programs are up to date takes longer than many a test.
+//
+//nolint:gochecknoglobals // a process builds each program once, however many tests ask for it
+var built sync.Map
+
+func once(programs string, build func() error) error {
+	do, _ := built.LoadOrStore(programs, sync.OnceValue(build))
+	return do.(func() error)()
+}
+
+// Build builds the programs, once a process. Test packages that run at the same time share the result.
 func Build(t testing.TB) Binaries {
 	t.Helper()
 	if dir := os.Getenv(builtEnv); dir != "" {
@@ -85,7 +96,7 @@ func Build(t testing.TB) Binaries {
 	}
 	root := Root(t)
 	b := binariesIn(filepath.Join(root, "bin", "test"))
-	if err := buildOnce(root, b); err != nil {
+	if err := once("", func() error { return buildAll(root, b) }); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -98,7 +109,7 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-func buildOnce(root string, b Binaries) error {
+func buildAll(root string, b Binaries) error {
 	for _, dir := range []string{b.PluginDir, b.ExampleDir} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -142,22 +153,29 @@ func lockBuilds(b Binaries) (unlock func(), err error) {
 	return func() { lock.Close() }, nil
 }
 
-// BuildYurt builds the command beside the programs of [Build], under a name and as a
-// version of its own, and returns its path. Tests that run side by side give one name one version.
+// BuildYurt builds the command beside the programs of [Build], under a name and as a version of its own, once a process, and returns
+// its path. Tests that run side by side give one name one version. Each name costs its first user seconds: most tests take
+// "yurt" of version "test".
 func BuildYurt(t testing.TB, name, version string) string {
 	t.Helper()
-	b := Build(t)
-	unlock, err := lockBuilds(b)
+	b, root := Build(t), Root(t)
+	path := filepath.Join(b.Dir, name)
+	err := once(name, func() error {
+		unlock, err := lockBuilds(b)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/yurt")
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building yurt: %w\n%s", err, out)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer unlock()
-	path := filepath.Join(b.Dir, name)
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/yurt")
-	cmd.Dir = Root(t)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building yurt: %v\n%s", err, out)
 	}
 	return path
 }
