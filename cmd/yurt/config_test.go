@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 )
@@ -22,7 +23,7 @@ import (
 // settingsOf returns the flags of a server's command, as the command line args sets them.
 func settingsOf(t *testing.T, command string, args ...string) *pflag.FlagSet {
 	t.Helper()
-	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: noVariables}
+	a := &app{App: &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: noVariables}}
 	flags, _, err := flagsOf(a, command, append([]string{command}, args...))
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +143,12 @@ func TestReload(t *testing.T) {
 		}
 	}
 	write("log_level = \"info\"\nmax_queue = 1\n")
-	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: noVariables, args: []string{"executor", "--config", file, "--state-dir", t.TempDir()}}
-	flags, _, err := flagsOf(a, "executor", a.args)
+	a := &app{App: &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: noVariables, Args: []string{"executor", "--config", file, "--state-dir", t.TempDir()}}}
+	flags, _, err := flagsOf(a, "executor", a.Args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.settings, err = config.Read(flags, a.getenv); err != nil {
+	if a.settings, err = config.Read(flags, a.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	lines := make(logLines, 16)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -55,7 +56,7 @@ func newControllerCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "controller",
 		Short:   "Serve the REST API on a Nomad cluster",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Long: `Serve the REST API with sandboxes on the nodes of a Nomad cluster. Nomad grants the room
 for sandboxes. Each node's executor (driver = "yurt") announces its warm sandboxes in Consul.
 The controller claims a warm sandbox of a node, or has Nomad start a job for the session.
@@ -111,7 +112,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 
 // check refuses invalid flags.
 func (f *controllerFlags) check(a *app) error {
-	_, err := f.log.Logger(a.stderr)
+	_, err := f.log.Logger(a.Stderr)
 	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.traces.Check(), f.checkParts(a))
 }
 
@@ -121,7 +122,7 @@ func (f *controllerFlags) checkParts(a *app) error {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tls-cert", "nodes and this controller have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
 	}
 	if f.jobspec != "" {
-		text, err := a.readInput(f.jobspec, maxJobspec)
+		text, err := a.ReadInput(f.jobspec, maxJobspec)
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (f *controllerFlags) checkParts(a *app) error {
 // complete fills in the defaults.
 func (f *controllerFlags) complete(a *app) (err error) {
 	if f.stateDir == "" {
-		if f.stateDir, err = a.stateDir(); err != nil {
+		if f.stateDir, err = a.StateDir(); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err := f.complete(a); err != nil {
 		return err
 	}
-	logger, err := f.log.Logger(a.stderr)
+	logger, err := f.log.Logger(a.Stderr)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -36,7 +37,7 @@ func newDevCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "dev",
 		Short:   "Serve the REST API on this machine, everything in one process",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Long: `Serve the REST API with everything in one process: controller, sandboxes and an SQLite
 database in the state directory. Requests need no key while the server listens on this machine
 alone. With a --listen that other machines reach, requests need an API key and TLS.
@@ -61,7 +62,7 @@ the next server on the same state directory takes them over.` + config.Help,
 
 // check refuses invalid flags, and fills in the defaults.
 func (f *devFlags) check(a *app) error {
-	_, err := f.log.Logger(a.stderr)
+	_, err := f.log.Logger(a.Stderr)
 	return errors.Join(f.listen.Check(), err, f.orphans.Check(), f.results.Config(new(controller.Config)), f.mcp.check(), f.doors.Check(), f.traces.Check(), f.complete(a))
 }
 
@@ -69,7 +70,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err := f.check(a); err != nil {
 		return err
 	}
-	logger, err := f.log.Logger(a.stderr)
+	logger, err := f.log.Logger(a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -97,13 +98,13 @@ type keeps struct{ name, key, where string }
 // announceServer prints the server's address, the place of its state, and the effect of Ctrl-C.
 // Programs that start a server read it too.
 func (a *app) announceServer(base string, keeps keeps, atEnd string) {
-	if a.json {
-		_ = a.printJSON(map[string]string{"url": base, "docs": base + "/docs", keeps.key: keeps.where})
+	if a.JSON {
+		_ = a.PrintJSON(map[string]string{"url": base, "docs": base + "/docs", keeps.key: keeps.where})
 		return
 	}
-	a.printf("Yurt %s listens on %s\n\n", version, base)
-	a.printf("  API      %s/api/v1\n  docs     %s/docs\n  OpenAPI  %s/openapi.json\n  metrics  %s/metrics\n  %-8s %s\n\n", base, base, base, base, keeps.name, keeps.where)
-	a.printf("Try: yurt session create --server %s\n%s\n", base, atEnd)
+	a.Printf("Yurt %s listens on %s\n\n", version, base)
+	a.Printf("  API      %s/api/v1\n  docs     %s/docs\n  OpenAPI  %s/openapi.json\n  metrics  %s/metrics\n  %-8s %s\n\n", base, base, base, base, keeps.name, keeps.where)
+	a.Printf("Try: yurt session create --server %s\n%s\n", base, atEnd)
 }
 
 // newDevServer builds the parts from the bottom up; if a later part fails, the earlier ones are

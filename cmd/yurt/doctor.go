@@ -5,6 +5,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/executor/doctor"
 )
@@ -24,7 +25,7 @@ included: the user of each, its capabilities, and whether a list of system calls
 a process.
 
 The exit code is 5 where a mechanism is missing that every sandbox needs.`,
-		GroupID: groupHost,
+		GroupID: cli.GroupHost,
 		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if processes {
@@ -43,10 +44,10 @@ func (a *app) printProcesses() error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(list)
+	if a.JSON {
+		return a.PrintJSON(list)
 	}
-	a.printTable(doctor.Table(list))
+	a.PrintTable(doctor.Table(list))
 	return nil
 }
 
@@ -61,18 +62,18 @@ func (a *app) printFindings(findings []doctor.Finding, all bool) error {
 			missing++
 		}
 	}
-	if a.json {
-		if err := a.printJSON(findings); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(findings); err != nil {
 			return err
 		}
 	} else {
-		a.printTable([]string{"mechanism", "state", "detail"}, rows)
+		a.PrintTable([]string{"mechanism", "state", "detail"}, rows)
 		for _, f := range findings {
 			switch {
 			case f.State != doctor.InForce:
-				a.printf("\n%s is %s: %s\n", f.Mechanism, f.State, f.Consequence)
+				a.Printf("\n%s is %s: %s\n", f.Mechanism, f.State, f.Consequence)
 			case all:
-				a.printf("\nwithout %s: %s\n", f.Mechanism, f.Consequence)
+				a.Printf("\nwithout %s: %s\n", f.Mechanism, f.Consequence)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
@@ -46,7 +47,7 @@ func newExecutorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "executor",
 		Short:   "Run the sandboxes of this machine for controllers and the Nomad driver",
-		GroupID: groupHost,
+		GroupID: cli.GroupHost,
 		Long: `Run the sandboxes of this machine for other programs. The Nomad driver calls the executor on
 a Unix socket, which root and the executor's own user may use. Controllers call it over mutual
 TLS (see yurt ca).
@@ -80,7 +81,7 @@ is lost.` + config.Help,
 
 // check refuses invalid flags, and fills in the defaults.
 func (f *executorFlags) check(a *app) error {
-	_, err := f.log.Logger(a.stderr)
+	_, err := f.log.Logger(a.Stderr)
 	return errors.Join(err, f.metrics.Check(), f.traces.Check(), f.complete(a))
 }
 
@@ -110,7 +111,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := f.check(a); err != nil {
 		return err
 	}
-	logger, err := f.log.Logger(a.stderr)
+	logger, err := f.log.Logger(a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	defer stop()
-	tracer, sendRest, err := f.traces.Start(ctx, a.getenv, "yurt-executor", version, f.node, logger)
+	tracer, sendRest, err := f.traces.Start(ctx, a.Getenv, "yurt-executor", version, f.node, logger)
 	if err != nil {
 		return err
 	}
@@ -236,13 +237,13 @@ func notify(logger *slog.Logger, state string) {
 
 // announceExecutor says where to call. Programs that start an executor read it too.
 func (a *app) announceExecutor(f executorFlags, address string) {
-	if a.json {
-		_ = a.printJSON(map[string]string{"socket": f.listen, "address": address, "node": f.node, "state_dir": f.stateDir})
+	if a.JSON {
+		_ = a.PrintJSON(map[string]string{"socket": f.listen, "address": address, "node": f.node, "state_dir": f.stateDir})
 		return
 	}
-	a.printf("Yurt %s owns the sandboxes of node %s\n\n  socket   %s\n", version, f.node, f.listen)
+	a.Printf("Yurt %s owns the sandboxes of node %s\n\n  socket   %s\n", version, f.node, f.listen)
 	if address != "" {
-		a.printf("  TLS      %s\n", address)
+		a.Printf("  TLS      %s\n", address)
 	}
-	a.printf("  state    %s\n\nCtrl-C leaves the sandboxes running; start it again to go on with them.\n", f.stateDir)
+	a.Printf("  state    %s\n\nCtrl-C leaves the sandboxes running; start it again to go on with them.\n", f.stateDir)
 }

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 )
 
 // TestHelp: the help of each command is plain English, and its text fits a terminal of 100 columns.
 func TestHelp(t *testing.T) {
-	root := newRootCommand(&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) (string, bool) { return "", false }})
+	root := newRootCommand(&app{App: &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) (string, bool) { return "", false }}})
 	// Words that stand for a thing or a person without naming it. "none" is a value of some flags.
 	vague := regexp.MustCompile(`(?i)\b(what|whatever|who|whoever|nobody|nothing)\b`)
 	var check func(cmd *cobra.Command)

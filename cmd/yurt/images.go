@@ -61,6 +61,6 @@ func commaList(text string) (list []string) {
 // images that they pull.
 func (a *app) ownImages() images.Config {
 	return images.Config{
-		Registries: []string{images.AnyRegistry}, Layouts: []string{"/"}, AuthFile: a.env("YURT_IMAGE_AUTH", ""), Dir: a.env("YURT_IMAGES_DIR", sharedImagesDir),
+		Registries: []string{images.AnyRegistry}, Layouts: []string{"/"}, AuthFile: a.Env("YURT_IMAGE_AUTH", ""), Dir: a.Env("YURT_IMAGES_DIR", sharedImagesDir),
 	}
 }

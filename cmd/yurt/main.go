@@ -6,18 +6,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 )
 
 // version is stamped by the linker: go build -ldflags "-X main.version=v1.2.3".
 var version = "dev"
 
 func main() {
-	os.Exit(run(context.Background(), os.Args, &app{
-		stdin:  os.Stdin,
-		stdout: os.Stdout,
-		stderr: os.Stderr,
-		getenv: os.LookupEnv,
-	}))
+	os.Exit(run(context.Background(), os.Args, &app{App: &cli.App{
+		Stdin:  os.Stdin,
+		Stdout: os.Stdout,
+		Stderr: os.Stderr,
+		Getenv: os.LookupEnv,
+	}}))
 }
 
 // run carries out one command line and returns the exit code. The first interrupt
@@ -28,13 +30,13 @@ func run(ctx context.Context, args []string, a *app) int {
 	context.AfterFunc(ctx, stop)
 
 	root := newRootCommand(a)
-	a.args = args[1:]
+	a.Args = args[1:]
 	if filepath.Base(args[0]) == sandboxRunName {
 		root = newSandboxRunCommand(a)
 	}
-	root.SetArgs(a.args)
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	return a.report(root.ExecuteContext(ctx))
+	root.SetArgs(a.Args)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	return a.Report(root.ExecuteContext(ctx))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
@@ -37,7 +38,7 @@ func newMCPCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve sandboxes to an agent by MCP, on standard input and output",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Long: `Serve sandboxes to an agent by the Model Context Protocol, on standard input and output.
 An agent's program starts this command itself: see yurt mcp config.
 
@@ -50,7 +51,7 @@ wins over the variable.`,
 		Example: "  yurt mcp config claude-code\n  YURT_URL=http://127.0.0.1:8700 yurt mcp",
 		Args:    arguments.None,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
-			_, err = config.Read(cmd.Flags(), a.getenv)
+			_, err = config.Read(cmd.Flags(), a.Getenv)
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), f) },
@@ -64,7 +65,7 @@ wins over the variable.`,
 }
 
 func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
-	logger, err := f.log.Logger(a.stderr)
+	logger, err := f.log.Logger(a.Stderr)
 	if err != nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if address := cmp.Or(f.server, a.env("YURT_URL", "")); address != "" {
-		client, err := a.clientOf(address)
+	if address := cmp.Or(f.server, a.Env("YURT_URL", "")); address != "" {
+		client, err := a.ClientOf(address)
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 	}
 	server, err := a.newOwnServer(ctx, &f.mcpFlags, logger)
 	if err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
 	return errors.Join(a.speakOwnMCP(ctx, server, &f.mcpFlags, logger), server.close())
 }
@@ -95,7 +96,7 @@ func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *s
 		return err
 	}
 	defer server.Close() // waits for the calls that the agent left
-	transport := &mcp.IOTransport{Reader: io.NopCloser(a.stdin), Writer: nopWriteCloser{a.stdout}}
+	transport := &mcp.IOTransport{Reader: io.NopCloser(a.Stdin), Writer: nopWriteCloser{a.Stdout}}
 	if err := server.Run(ctx, transport); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return err
 	}

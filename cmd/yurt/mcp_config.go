@@ -59,7 +59,7 @@ finds the key; it does not hold the key itself.`,
 		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
 		Args:    arguments.Between(1, 1, "the name of a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.printMCPConfig(args[0], cmp.Or(server, a.env("YURT_URL", "")))
+			return a.printMCPConfig(args[0], cmp.Or(server, a.Env("YURT_URL", "")))
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return mcpClientNames(), cobra.ShellCompDirectiveNoFileComp
@@ -83,7 +83,7 @@ func (a *app) printMCPConfig(name, server string) error {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "CLIENT", "%.64q is no client that is known; give one of %s", name, strings.Join(mcpClientNames(), ", "))
 	}
 	client := mcpClients()[at]
-	keyed := server != "" && a.env("YURT_API_KEY", "") != ""
+	keyed := server != "" && a.Env("YURT_API_KEY", "") != ""
 	entry, err := client.entry(server, keyed)
 	if err != nil {
 		return err
@@ -92,12 +92,12 @@ func (a *app) printMCPConfig(name, server string) error {
 	if keyed && client.name == "vscode" {
 		members["inputs"] = []map[string]any{{"type": "promptString", "id": vscodeInput, "description": "API key of Yurt", "password": true}}
 	}
-	if err := a.printJSON(members); err != nil {
+	if err := a.PrintJSON(members); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "For %s: put it into %s.\n", client.title, client.file)
+	fmt.Fprintf(a.Stderr, "For %s: put it into %s.\n", client.title, client.file)
 	if keyed && !client.byURL {
-		fmt.Fprintf(a.stderr, "Write the API key in place of %s.\n", client.key)
+		fmt.Fprintf(a.Stderr, "Write the API key in place of %s.\n", client.key)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Co
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(stateDir))
 	}
-	private := &privateNode{Executor: node, stateDir: stateDir, stderr: a.stderr}
+	private := &privateNode{Executor: node, stateDir: stateDir, stderr: a.Stderr}
 	if err := node.Start(ctx); err != nil {
 		private.remove(ctx)
 		return nil, err
@@ -74,7 +74,7 @@ func (a *app) removeAbandoned() {
 	}
 	for _, dir := range dirs {
 		if err := executor.RemoveAbandoned(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(a.stderr, "yurt: an earlier run left %s behind: %v\n", dir, err)
+			fmt.Fprintf(a.Stderr, "yurt: an earlier run left %s behind: %v\n", dir, err)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (a *app) readChecksums(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := a.readInput(file, host.MaxChecksumBytes)
+	text, err := a.ReadInput(file, host.MaxChecksumBytes)
 	if err != nil {
 		return nil, err
 	}

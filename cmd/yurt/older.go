@@ -29,7 +29,7 @@ func (a *app) readOlder() (*olderSettings, error) {
 		{"SANDBOX_POOL_SIZE", s.readPool},
 		{"SANDBOX_ALLOW_NETWORK", refuseNetwork},
 	} {
-		if value := a.env(setting.name, ""); value != "" {
+		if value := a.Env(setting.name, ""); value != "" {
 			if err := setting.read(setting.name, value); err != nil {
 				return nil, err
 			}

@@ -27,7 +27,7 @@ func (f *packageFlags) add(flags *pflag.FlagSet) {
 
 // config returns the settings, with the mirrors that the environment names.
 func (f *packageFlags) config(a *app) (packages.Config, error) {
-	config := packages.Config{CAFile: a.env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
+	config := packages.Config{CAFile: a.Env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
 	if f.keep != "" {
 		size, err := yurt.ParseSize(f.keep)
 		if err != nil || size <= 0 {
@@ -66,7 +66,7 @@ func mirrors() map[string]string {
 func (a *app) addMirrors(config *packages.Config) error {
 	config.Env = make(map[string]string)
 	for name, between := range mirrors() {
-		value := a.env(name, "")
+		value := a.Env(name, "")
 		if value == "" {
 			continue
 		}
@@ -83,7 +83,7 @@ func (a *app) addMirrors(config *packages.Config) error {
 		}
 	}
 	for _, name := range []string{"GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE"} {
-		if value := a.env(name, ""); value != "" {
+		if value := a.Env(name, ""); value != "" {
 			config.Env[name] = value
 		}
 	}
@@ -92,8 +92,8 @@ func (a *app) addMirrors(config *packages.Config) error {
 
 // sharedPackages are the settings of yurt run: runs share the packages that they install.
 func (a *app) sharedPackages() (packages.Config, error) {
-	flags := packageFlags{from: a.env("YURT_PACKAGES_FROM", ""), keep: a.env("YURT_PACKAGES_KEEP", "")}
+	flags := packageFlags{from: a.Env("YURT_PACKAGES_FROM", ""), keep: a.Env("YURT_PACKAGES_KEEP", "")}
 	config, err := flags.config(a)
-	config.Dir = a.env("YURT_PACKAGES_DIR", sharedLayersDir)
+	config.Dir = a.Env("YURT_PACKAGES_DIR", sharedLayersDir)
 	return config, err
 }

@@ -5,9 +5,23 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/auditcmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cacmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/nodecmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/sessioncmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/templatecmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/tenantcmd"
 )
+
+// app has the streams and flags that all commands share, and the settings of a server that runs.
+type app struct {
+	*cli.App
+	settings *config.Settings
+	servers  config.Servers
+}
 
 func newRootCommand(a *app) *cobra.Command {
 	a.servers = config.Servers{}
@@ -23,19 +37,19 @@ Check this host:            yurt doctor`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run code:"},
-		&cobra.Group{ID: groupServer, Title: "Use a server:"},
-		&cobra.Group{ID: groupHost, Title: "Look after this host:"},
+		&cobra.Group{ID: cli.GroupRun, Title: "Run code:"},
+		&cobra.Group{ID: cli.GroupServer, Title: "Use a server:"},
+		&cobra.Group{ID: cli.GroupHost, Title: "Look after this host:"},
 	)
 	root.AddCommand(
 		newRunCommand(a),
 		newDevCommand(a),
 		newControllerCommand(a),
 		newMCPCommand(a),
-		newSessionCommand(a),
-		newTemplateCommand(a),
-		newPoolCommand(a),
-		newNodeCommand(a),
+		sessioncmd.New(a.App),
+		templatecmd.New(a.App),
+		nodecmd.NewPool(a.App),
+		nodecmd.New(a.App),
 		newKeyCommand(a),
 		newTenantCommand(a),
 		newUsageCommand(a),
@@ -44,37 +58,44 @@ Check this host:            yurt doctor`,
 		newDoctorCommand(a),
 		newExecutorCommand(a),
 		newConfigCommand(a),
-		parent("ca", "Make the certificates that executors and controllers authenticate with", groupHost, cacmd.New(a.terminal())...),
+		cli.Parent("ca", "Make the certificates that executors and controllers authenticate with", cli.GroupHost, cacmd.New(a.Terminal())...),
 		newVersionCommand(a),
 	)
 	return a.finish(root)
 }
 
-// The groups that the help text lists commands in.
-const (
-	groupRun    = "run"
-	groupServer = "server"
-	groupHost   = "host"
-)
-
 // finish sets the options that every top command has.
 func (a *app) finish(top *cobra.Command) *cobra.Command {
 	top.SilenceErrors = true // report prints them
 	top.SilenceUsage = true
-	top.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors included")
+	top.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON, errors included")
 	top.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		a.json = a.json || a.asksForJSON() // parsing stopped before it came to --json
+		a.JSON = a.JSON || a.AsksForJSON() // parsing stopped before it came to --json
 		return yurt.Errorf(yurt.CodeInvalidArgument, "%s; see %q", err.Error(), cmd.CommandPath()+" --help")
 	})
 	return top
 }
 
-// parent makes a command that only holds others.
-func parent(use, short, group string, children ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short, GroupID: group, Args: arguments.None,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(children...)
+func newKeyCommand(a *app) *cobra.Command {
+	cmd := cli.Parent("key", "Create, list and revoke API keys", cli.GroupServer, keycmd.New(a.Terminal())...)
+	a.AddServerFlag(cmd)
+	return cmd
+}
+
+func newTenantCommand(a *app) *cobra.Command {
+	cmd := cli.Parent("tenant", "Set and show the quotas of tenants", cli.GroupServer, tenantcmd.New(a.Terminal())...)
+	a.AddServerFlag(cmd)
+	return cmd
+}
+
+func newUsageCommand(a *app) *cobra.Command {
+	cmd := tenantcmd.NewUsage(a.Terminal(), cli.GroupServer)
+	a.AddServerFlag(cmd)
+	return cmd
+}
+
+func newAuditCommand(a *app) *cobra.Command {
+	cmd := auditcmd.New(a.Terminal(), cli.GroupServer)
+	a.AddServerFlag(cmd)
 	return cmd
 }

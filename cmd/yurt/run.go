@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -31,7 +32,7 @@ type runFlags struct {
 	args           []string // of the script
 	dependencies   []string
 	template       string
-	variables      variableFlags // of the template's file
+	variables      cli.VariableFlags // of the template's file
 	timeout        string
 	env            []string
 	profile        bool
@@ -42,7 +43,7 @@ func newRunCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "run FILE|DIR [ARGUMENT]...",
 		Short:   "Run a handler or a script in a sandbox of its own, with no server",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Long: `Run FILE ("-" for standard input), or the project in DIR, in a fresh sandbox on this machine,
 and remove the sandbox afterwards. The main file of a project is main, index, app or handler,
 unless --entry names another. The language follows from its extension.
@@ -94,8 +95,8 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "an environment variable: NAME=VALUE, or NAME to copy the one here; may be repeated")
 	flags.BoolVar(&f.profile, "profile", false, "print the time of each phase, and the memory that was used")
-	f.variables.add(cmd)
-	registerCompletion(cmd, "template", builtinTemplates)
+	f.variables.Add(cmd)
+	cli.RegisterCompletion(cmd, "template", cli.BuiltinTemplates)
 	return cmd
 }
 
@@ -109,10 +110,10 @@ func newSandboxRunCommand(a *app) *cobra.Command {
 
 // parser reads the file that defines the template. A built-in template has no variables.
 func (f runFlags) parser(a *app) (*hcl.Parser, error) {
-	if f.variables.given() && !strings.HasSuffix(f.template, ".hcl") {
+	if f.variables.Given() && !strings.HasSuffix(f.template, ".hcl") {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--var", "the variables are those of a template file; name one with --template FILE.hcl")
 	}
-	return f.variables.parser(a)
+	return f.variables.Parser(a.App)
 }
 
 // runFile is one life of a sandbox, from the file to the exit code.
@@ -124,10 +125,10 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE) // an output without a reader is an error here, and does not end the process: there is a sandbox to remove
 	defer signal.Stop(broken)
-	profile := newProfile()
+	profile := cli.NewProfile()
 	node, err := a.startPrivateNode(ctx)
 	if err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
 	defer node.remove(ctx)
 
@@ -135,41 +136,41 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit, wait: a.wait(startOf(template))}
-	defer show.wait.End()
+	show := &cli.Shower{App: a.App, Kind: spec.Kind, Limit: spec.OutputLimit, Wait: a.Wait(cli.StartOf(template))}
+	defer show.Wait.End()
 	sandbox, err := node.CreateSandbox(ctx, yurt.SandboxSpec{
 		ID:        yurt.NewSandboxID(),
 		Template:  template,
 		Resources: template.Resources.Or(yurt.DefaultResources()),
 	})
 	if err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
-	profile.sandboxReady(sandbox)
+	profile.SandboxReady(sandbox)
 	if request.function != nil {
 		if err := request.function.upload(ctx, node, sandbox.ID); err != nil {
 			return err
 		}
 	}
 
-	result, err := show.execute(ctx, node, sandbox.ID, spec)
+	result, err := a.execute(ctx, show, node, sandbox.ID, spec)
 	if err != nil {
 		return err
 	}
-	show.wait.End()
-	profile.ended(result)
-	return show.printRun(result, profile, f.profile)
+	show.Wait.End()
+	profile.Ended(result)
+	return show.PrintRun(result, profile, f.profile)
 }
 
 // execute runs spec, joined with our input and output, and returns its result. Then it destroys the
 // sandbox, so that processes left in there write no more output.
-func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
-	joint, err := s.join(spec)
+func (a *app) execute(ctx context.Context, s *cli.Shower, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
+	joint, err := a.join(spec)
 	if err != nil {
 		return nil, err
 	}
-	joint.to = quieting{joint.to, s.wait}
-	result, err := s.runJoined(ctx, node, sandboxID, spec, joint)
+	joint.to = cli.Quieting(joint.to, s.Wait)
+	result, err := runJoined(ctx, s, node, sandboxID, spec, joint)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
 	defer cancel()
 	if alive := node.DestroySandbox(ending, sandboxID); alive != nil {
@@ -179,7 +180,7 @@ func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, sp
 }
 
 // runJoined runs spec to its end, and passes on the events that the node reports.
-func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec, joint *joint) (*yurt.Result, error) {
+func runJoined(ctx context.Context, s *cli.Shower, node runNode, sandboxID string, spec yurt.ExecutionSpec, joint *joint) (*yurt.Result, error) {
 	if err := node.StartAttached(ctx, sandboxID, spec, joint.Stdio); err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, 
 		if event.Type == yurt.EventEnded {
 			result = event.Result
 		}
-		return s.each(event)
+		return s.Each(event)
 	})
 	if err != nil {
 		return nil, err
@@ -198,20 +199,4 @@ func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, 
 		return nil, yurt.Errorf(yurt.CodeInternal, "the execution ended and left no result")
 	}
 	return result.Whole(ctx)
-}
-
-// initError is an error that kept a sandbox from being made. For every code, its exit code says
-// that the user's own code never ran.
-type initError struct{ error }
-
-func (e initError) Unwrap() error { return e.error }
-
-func initFailure(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	if yurt.CodeOf(err) == yurt.CodeInternal {
-		err = yurt.Errorf(yurt.CodeSandboxFailed, "the sandbox could not be made: %w; run \"yurt doctor\" to see what this host lacks", err)
-	}
-	return initError{err}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/controller/execution"
 )
 
@@ -43,12 +44,12 @@ func (a *app) readFunction(request *runRequest, file string, f runFlags) error {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return unreadable(file, err)
+		return cli.Unreadable(file, err)
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return yurt.Errorf(yurt.CodeFileNotFound, "%s is neither a file nor a directory", file)
 	}
 	request.function = &function{path: file, isDir: info.IsDir()}
-	command := commandOf([]string{f.client})
+	command := cli.CommandOf([]string{f.client})
 	if request.spec.Command = command.Argv; command.Shell != "" {
 		request.spec.Command = execution.ShellCommand(command.Shell)
 	}
@@ -70,7 +71,7 @@ func (f *function) isIn(extensions []string, handler string) bool {
 
 // upload puts the function into the workspace of a sandbox, with its modes and links.
 func (f *function) upload(ctx context.Context, node runNode, sandboxID string) error {
-	return throughArchive(ctx, f.pack, func(ctx context.Context, archive io.Reader) error {
+	return cli.ThroughArchive(ctx, f.pack, func(ctx context.Context, archive io.Reader) error {
 		_, err := node.UnpackFiles(ctx, sandboxID, yurt.WorkspaceDir, archive)
 		var coded *yurt.Error
 		if errors.As(err, &coded) && coded.Field != "" { // which our own errors have not
@@ -92,7 +93,7 @@ func (f *function) pack(archive *tar.Writer) error {
 		err = f.packFile(archive)
 	}
 	if err != nil {
-		return unreadable(at, err)
+		return cli.Unreadable(at, err)
 	}
 	return nil
 }

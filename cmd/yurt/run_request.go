@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 )
@@ -53,23 +54,23 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 			return request, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--timeout", "0s is out of range; leave it out for the template's")
 		}
 	}
-	request.spec.Env, err = a.parseEnv(f.env)
+	request.spec.Env, err = a.ParseEnv(f.env)
 	return request, err
 }
 
 // readCode makes the request that of source code: of a script, or of a handler in it.
 func (a *app) readCode(request *runRequest, file string, f runFlags) error {
-	source, err := a.readSource(file, f.entry)
+	source, err := a.ReadSource(file, f.entry)
 	if err != nil {
 		return err
 	}
-	request.extension = strings.ToLower(filepath.Ext(source.name))
-	request.spec.Code, request.spec.Files, request.spec.Entry = source.code, source.files, source.entry
+	request.extension = strings.ToLower(filepath.Ext(source.Name))
+	request.spec.Code, request.spec.Files, request.spec.Entry = source.Code, source.Files, source.Entry
 	if f.handlerGiven && f.handler == "" {
 		return nil
 	}
-	if !f.eventGiven && f.handler == "" && !definesHandler(source.text()) {
-		if source.code != "" {
+	if !f.eventGiven && f.handler == "" && !definesHandler(source.Text()) {
+		if source.Code != "" {
 			request.spec.Handler = defaultHandler // which is called if the code only defines it
 		}
 		return nil
@@ -85,14 +86,14 @@ func (a *app) readHandler(spec *yurt.ExecutionSpec, f runFlags) error {
 	}
 	if f.eventGiven {
 		var err error
-		if spec.Event, err = a.readEvent(f.event); err != nil {
+		if spec.Event, err = a.ReadEvent(f.event); err != nil {
 			return err
 		}
 	}
 	if f.context == "" {
 		return nil
 	}
-	fields, err := a.readValue(f.context, yurt.MaxEventBytes)
+	fields, err := a.ReadValue(f.context, yurt.MaxEventBytes)
 	if err != nil {
 		return err
 	}
@@ -102,18 +103,6 @@ func (a *app) readHandler(spec *yurt.ExecutionSpec, f runFlags) error {
 	}
 	spec.Context = fields
 	return nil
-}
-
-// readEvent reads the value of --event.
-func (a *app) readEvent(text string) (json.RawMessage, error) {
-	event, err := a.readValue(text, yurt.MaxEventBytes)
-	if err != nil {
-		return nil, err
-	}
-	if !json.Valid(event) {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "this is not JSON; give a value such as '{\"name\": \"world\"}', or @FILE")
-	}
-	return event, nil
 }
 
 // definesHandler reports whether source text seems to define the default handler
@@ -150,7 +139,7 @@ func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, 
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}
-	template, err := findTemplate(r.templateFor(runtime), runtime.Name, r.parser)
+	template, err := cli.FindTemplate(r.templateFor(runtime), runtime.Name, r.parser)
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}

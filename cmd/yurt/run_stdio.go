@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/executor"
 )
 
@@ -24,7 +25,7 @@ import (
 type joint struct {
 	executor.Stdio
 
-	in   *feed
+	in   *cli.Feed
 	out  *os.File // the program's output, which we copy; nil if it writes to a pipe of ours
 	to   io.Writer
 	work sync.WaitGroup
@@ -35,24 +36,24 @@ type joint struct {
 // and leave in any case. A handler reads no input, and its output is not mixed with its result; the
 // same holds for output as JSON.
 func (a *app) join(spec yurt.ExecutionSpec) (*joint, error) {
-	j := &joint{to: a.stdout}
+	j := &joint{to: a.Stdout}
 	if spec.Kind == yurt.KindHandler {
 		return j, nil
 	}
-	if stdin, ok := a.stdin.(*os.File); ok {
+	if stdin, ok := a.Stdin.(*os.File); ok {
 		if err := j.joinInput(stdin); err != nil {
 			return nil, err
 		}
 	}
-	if a.json {
+	if a.JSON {
 		return j, nil
 	}
-	if stdout, ok := a.stdout.(*os.File); ok {
+	if stdout, ok := a.Stdout.(*os.File); ok {
 		j.Stdout = openAgain(stdout, unix.O_WRONLY)
 	}
 	if j.Stdout == nil {
 		var err error
-		if j.out, j.Stdout, err = newPipe(mayWrite); err != nil {
+		if j.out, j.Stdout, err = cli.NewPipe(cli.MayWrite); err != nil {
 			return nil, errors.Join(err, j.leave())
 		}
 	}
@@ -64,8 +65,8 @@ func (j *joint) joinInput(stdin *os.File) error {
 		return nil
 	}
 	var err error
-	if j.in, err = newFeed(stdin); err == nil {
-		j.Stdin = j.in.program
+	if j.in, err = cli.NewFeed(stdin); err == nil {
+		j.Stdin = j.in.Program
 	}
 	return err
 }
@@ -92,13 +93,6 @@ func openAgain(file *os.File, flag int) *os.File {
 	return os.NewFile(uintptr(again), file.Name())
 }
 
-// The modes by which a program that has one end of a pipe opens it once more by its name, such
-// as /dev/stdin. It is neither the pipe's owner nor of his group.
-const (
-	mayRead  = 0o004
-	mayWrite = 0o002
-)
-
 // isOneWay lets every user open the pipe in the direction of flag, unless every user may open it in
 // the other. If two processes ask at once for different directions, one or both are refused.
 func isOneWay(fd, flag int) bool {
@@ -106,7 +100,7 @@ func isOneWay(fd, flag int) bool {
 		return false
 	}
 	defer func() { _ = unix.Flock(fd, unix.LOCK_UN) }() // or it ends with the descriptor
-	want, other := uint32(mayRead), uint32(mayWrite)
+	want, other := uint32(cli.MayRead), uint32(cli.MayWrite)
 	if flag == unix.O_WRONLY {
 		want, other = other, want
 	}
@@ -114,22 +108,11 @@ func isOneWay(fd, flag int) bool {
 	return unix.Fstat(fd, &stat) == nil && stat.Mode&other == 0 && unix.Fchmod(fd, stat.Mode&0o777|want) == nil
 }
 
-// newPipe makes a pipe, one end of which is a program's.
-func newPipe(mode os.FileMode) (r, w *os.File, err error) {
-	if r, w, err = os.Pipe(); err != nil {
-		return nil, nil, fmt.Errorf("making a pipe: %w", err)
-	}
-	if err := r.Chmod(mode); err != nil {
-		return nil, nil, errors.Join(err, r.Close(), w.Close())
-	}
-	return r, w, nil
-}
-
 // begin copies the streams that need copying. It closes our copies of the program's ends, so that
 // each side sees the other's end of file.
 func (j *joint) begin() {
 	if j.in != nil {
-		j.work.Go(j.in.run)
+		j.work.Go(j.in.Run)
 	} else {
 		closeFile(&j.Stdin)
 	}
@@ -151,11 +134,11 @@ func (j *joint) copyOutput() {
 // closed by then.
 func (j *joint) leave() error {
 	if j.in != nil {
-		j.in.stop()
+		j.in.Stop()
 	}
 	j.work.Wait()
 	if j.in != nil {
-		j.in.close()
+		j.in.Close()
 		j.Stdin = nil
 	}
 	closeFile(&j.Stdin)

@@ -8,11 +8,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 )
 
 func newRuntimeCommand(a *app) *cobra.Command {
-	cmd := parent("runtime", "List the language runtimes, and test them", groupServer, newRuntimeListCommand(a), newRuntimePrepareCommand(a), newRuntimeTestCommand(a))
-	a.addServerFlag(cmd)
+	cmd := cli.Parent("runtime", "List the language runtimes, and test them", cli.GroupServer, newRuntimeListCommand(a), newRuntimePrepareCommand(a), newRuntimeTestCommand(a))
+	a.AddServerFlag(cmd)
 	return cmd
 }
 
@@ -37,8 +38,8 @@ func newRuntimeListCommand(a *app) *cobra.Command {
 }
 
 func (a *app) printRuntimes(runtimes []yurt.RuntimeInfo) error {
-	if a.json {
-		return a.printJSON(append([]yurt.RuntimeInfo{}, runtimes...)) // never null
+	if a.JSON {
+		return a.PrintJSON(append([]yurt.RuntimeInfo{}, runtimes...)) // never null
 	}
 	rows := make([][]string, len(runtimes))
 	for i, r := range runtimes {
@@ -46,13 +47,13 @@ func (a *app) printRuntimes(runtimes []yurt.RuntimeInfo) error {
 			r.Name, r.Version, strings.Join(r.Languages, ", "), strings.Join(r.Extensions, ", "), strings.Join(r.Abilities, ", "), strings.Join(r.Kernels, ", "),
 		}
 	}
-	a.printTable([]string{"name", "version", "languages", "extensions", "can run", "other kernels"}, rows)
+	a.PrintTable([]string{"name", "version", "languages", "extensions", "can run", "other kernels"}, rows)
 	return nil
 }
 
 func (a *app) runtimes(ctx context.Context, local bool) ([]yurt.RuntimeInfo, error) {
 	if !local {
-		client, err := a.client()
+		client, err := a.Client()
 		if err != nil {
 			return nil, err
 		}

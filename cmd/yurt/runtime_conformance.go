@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins"
@@ -64,23 +65,23 @@ func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) 
 	}
 	node, err := a.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = pluginDir })
 	if err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
 	defer node.remove(ctx)
 	template := hcl.WithDefaults(yurt.Template{Name: name})
 	if f.template != "" {
-		if template, err = findTemplate(f.template, name, &hcl.Parser{}); err != nil {
+		if template, err = cli.FindTemplate(f.template, name, &hcl.Parser{}); err != nil {
 			return err
 		}
 	}
 	template.Runtimes = []string{name}
 	target := &conformance.Target{Language: name, Samples: samples}
 	if target.Execute, err = node.runsIn(ctx, template); err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
 	template.RootFS = yurt.RootFS{HostPaths: []string{"/usr/bin/env"}}
 	if target.ExecuteBare, err = node.runsIn(ctx, template); err != nil {
-		return initFailure(err)
+		return cli.InitFailure(err)
 	}
 	cases := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return !chosen.MatchString(c.Name) })
 	return a.printVerdicts(ctx, target, cases)
@@ -94,17 +95,17 @@ func (a *app) isolateRuntime(path string) (dir, name string, err error) {
 	}
 	real, err := filepath.Abs(path)
 	if err != nil {
-		return "", "", unreadable(path, err)
+		return "", "", cli.Unreadable(path, err)
 	}
 	if _, err := os.Stat(real); err != nil {
-		return "", "", unreadable(path, err)
+		return "", "", cli.Unreadable(path, err)
 	}
 	if dir, err = os.MkdirTemp("", "yurt-runtime-test-"); err != nil {
-		return "", "", unreadable(os.TempDir(), err)
+		return "", "", cli.Unreadable(os.TempDir(), err)
 	}
 	if err := os.Symlink(real, filepath.Join(dir, plugins.BinaryPrefix+name)); err != nil {
 		os.RemoveAll(dir)
-		return "", "", unreadable(dir, err)
+		return "", "", cli.Unreadable(dir, err)
 	}
 	return dir, name, nil
 }
@@ -141,22 +142,22 @@ func (a *app) printVerdicts(ctx context.Context, target *conformance.Target, cas
 		}
 		verdicts = append(verdicts, v)
 		switch {
-		case a.json:
+		case a.JSON:
 		case v.OK:
-			a.printf("ok    %s\n", v.Case)
+			a.Printf("ok    %s\n", v.Case)
 		default:
-			a.printf("WRONG %s: %s\n", v.Case, v.Problem)
+			a.Printf("WRONG %s: %s\n", v.Case, v.Problem)
 		}
 	}
-	if a.json {
-		if err := a.printJSON(verdicts); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(verdicts); err != nil {
 			return err
 		}
 	} else {
-		a.printf("%d of %d are right\n", len(verdicts)-wrong, len(verdicts))
+		a.Printf("%d of %d are right\n", len(verdicts)-wrong, len(verdicts))
 	}
 	if wrong > 0 {
-		return exitError(yurt.ExitError)
+		return cli.ExitError(yurt.ExitError)
 	}
 	return nil
 }

@@ -33,10 +33,10 @@ Run it again after Go was updated.`,
 			if err != nil {
 				command = "/usr/local/go/bin/go"
 			}
-			if err := golang.MakeCache(cmd.Context(), command, dir, a.stderr, "std"); err != nil {
+			if err := golang.MakeCache(cmd.Context(), command, dir, a.Stderr, "std"); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stderr, "sandboxes find Go's standard library compiled in %s\n", dir)
+			fmt.Fprintf(a.Stderr, "sandboxes find Go's standard library compiled in %s\n", dir)
 			return nil
 		},
 	}

@@ -68,7 +68,7 @@ func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 
 // trace has requests traced, if there is a collector of traces.
 func (s *apiServer) trace(ctx context.Context, a *app, flags *otlp.Flags, node string) error {
-	tracer, stop, err := flags.Start(ctx, a.getenv, "yurt", version, node, s.logger)
+	tracer, stop, err := flags.Start(ctx, a.Getenv, "yurt", version, node, s.logger)
 	if err == nil {
 		s.tracer = tracer
 		s.closers = append(s.closers, stop)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/executor"
@@ -27,7 +28,7 @@ func (a *app) serves(cmd *cobra.Command, check func() error, serve func(ctx cont
 	config.Reloadable(cmd.Flags(), "log-level")
 	a.servers[cmd.Name()] = check
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if a.settings, err = config.Read(cmd.Flags(), a.getenv); err != nil {
+		if a.settings, err = config.Read(cmd.Flags(), a.Getenv); err != nil {
 			return err
 		}
 		return a.settings.Explain(serve(cmd.Context()))
@@ -46,12 +47,12 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 		defer signal.Stop(told)
 		reload := config.Reload{Log: logger, Also: also, Apply: map[string]func(string) error{"log_level": log.Set}}
 		reload.Read = func() (*config.Settings, error) {
-			fresh := &app{stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, getenv: a.getenv, args: a.args}
-			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.args)
+			fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
+			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
 			if err != nil {
 				return nil, err
 			}
-			settings, err := config.Read(flags, a.getenv)
+			settings, err := config.Read(flags, a.Getenv)
 			if err != nil {
 				return nil, err
 			}
@@ -63,8 +64,8 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 }
 
 func newConfigCommand(a *app) *cobra.Command {
-	return parent("config", "Write, check and show the settings of a server", groupHost, config.Commands(config.Terminal{
-		Servers: a.servers, Getenv: a.getenv, JSON: func() bool { return a.json }, PrintJSON: a.printJSON, PrintTable: a.printTable, Printf: a.printf,
+	return cli.Parent("config", "Write, check and show the settings of a server", cli.GroupHost, config.Commands(config.Terminal{
+		Servers: a.servers, Getenv: a.Getenv, JSON: func() bool { return a.JSON }, PrintJSON: a.PrintJSON, PrintTable: a.PrintTable, Printf: a.Printf,
 	})...)
 }
 
@@ -107,7 +108,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 // complete fills in the defaults and refuses invalid flags.
 func (f *nodeFlags) complete(a *app) (err error) {
 	if f.stateDir == "" {
-		if f.stateDir, err = a.stateDir(); err != nil {
+		if f.stateDir, err = a.StateDir(); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ func (f *nodeFlags) complete(a *app) (err error) {
 // memory is that of all sandboxes together; 0 for the default.
 func (f *nodeFlags) memory() (size yurt.Size, err error) {
 	if f.totalMemory != "" {
-		err = parseFlag("--total-memory", f.totalMemory, yurt.ParseSize, &size)
+		err = cli.ParseFlag("--total-memory", f.totalMemory, yurt.ParseSize, &size)
 	}
 	return size, err
 }
