@@ -22,6 +22,7 @@ func (a *arena) cell(t *testing.T, sandbox, code string) *yurt.Result {
 // should. It spoils its own result: the next execution gets an interpreter that works, and so do
 // all other contexts.
 func TestForgersSpoilTheirOwn(t *testing.T) {
+	t.Parallel()
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })
 	for _, forgery := range []struct{ name, code, errorType string }{

@@ -6,7 +6,8 @@ type hoard struct {
 	// kinds are the system calls that make it; of sockets, the domain, type and protocol too.
 	kinds []string
 	fill  string
-	smoke bool // it is among those that `make test` fills
+	smoke bool // it is among those that long tests fill in ten sandboxes at once, and `make test` in one unless it is slow
+	slow  bool // to fill it takes half a minute or more
 	// most is a bound other than uncharged for a kind that the kernel neither charges nor bounds, and docs/SECURITY.md names.
 	most int64
 }
@@ -44,7 +45,7 @@ keep(make)
 `,
 		},
 		"connections that are accepted": {
-			kinds: []string{"socket 10 1 0", "socket 10 1 6", "accept", "accept4"}, smoke: true,
+			kinds: []string{"socket 10 1 0", "socket 10 1 6", "accept", "accept4"}, smoke: true, slow: true,
 			fill: `
 s, address = connected(socket.SOCK_STREAM, socket.AF_INET6); s.listen(1)
 def make():
@@ -135,7 +136,7 @@ keep(make)
 `,
 		},
 		"event counters": {
-			kinds: []string{"eventfd", "eventfd2"}, smoke: true,
+			kinds: []string{"eventfd", "eventfd2"}, smoke: true, slow: true,
 			fill: "keep(lambda: os.eventfd(0))\n",
 		},
 		"timers of files": {
@@ -327,7 +328,7 @@ keep(make)
 `,
 		},
 		"filters": {
-			kinds: []string{"seccomp", "prctl"}, smoke: true,
+			kinds: []string{"seccomp", "prctl"}, smoke: true, slow: true,
 			fill: `
 class Program(ctypes.Structure): _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_char_p)]
 code = b''.join(st.pack('HBBI', 0, 0, 0, n) for n in range(4000)) + st.pack('HBBI', 6, 0, 0, 0x7fff0000)

@@ -132,6 +132,7 @@ func descriptors(socket string) error {
 // that a run of the sandbox's own could have made, and waits for no answer beyond the run's
 // timeout.
 func TestInitThatWasTakenOver(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
@@ -163,6 +164,7 @@ func TestInitThatWasTakenOver(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			sandbox := a.create(t, func(*yurt.SandboxSpec) {})
 			a.takeOver(t, config.StateDir, sandbox, answer)
 			spec := shell("echo believed")

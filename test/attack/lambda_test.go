@@ -37,6 +37,7 @@ while True:
 // TestLambdaForgersSpoilTheirOwn has a function say nonsense to its Runtime API, and another
 // process answer in its place. Only the function's own result is spoilt.
 func TestLambdaForgersSpoilTheirOwn(t *testing.T) {
+	t.Parallel()
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })
 	invoke := func(t *testing.T, code string) *yurt.Result {

@@ -121,6 +121,7 @@ func (a *arena) awaitTurn(ctx context.Context, sandbox string) error {
 // TestSilentInit has an init that was taken over withhold the ends of its processes. It must fail
 // to keep callers waiting, however an execution is to end.
 func TestSilentInit(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
@@ -173,6 +174,7 @@ func (a *arena) await(ctx context.Context, sandbox string, way ending) (*yurt.Re
 
 // TestSilentInitIsAskedInVain: other requests beside a run are not waited for either.
 func TestSilentInitIsAskedInVain(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true

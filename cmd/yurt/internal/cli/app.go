@@ -83,6 +83,7 @@ func (a *App) ReadInput(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// Unreadable says why a file of the user cannot be read; its code is [yurt.CodeFileNotFound].
 func Unreadable(name string, err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

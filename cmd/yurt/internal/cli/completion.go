@@ -61,6 +61,7 @@ func RegisterCompletion(cmd *cobra.Command, flag string, offer cobra.CompletionF
 	}
 }
 
+// Ask lists the words that complete the begun one. A server that does not answer completes none.
 func (a *App) Ask(ctx context.Context, list lister, begun string) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
@@ -80,16 +81,18 @@ func (a *App) CompleteSession(rest cobra.ShellCompDirective) cobra.CompletionFun
 	return a.Completes(LiveSessions, rest)
 }
 
+// LiveSessions lists sessions that have not ended.
 func LiveSessions(ctx context.Context, client *yurtclient.Client, begun string) ([]cobra.Completion, error) {
 	return sessionsThat(ctx, client, begun, func(s yurt.Session) bool { return !s.State.Ended() })
 }
 
+// AllSessions lists sessions, ended ones too.
 func AllSessions(ctx context.Context, client *yurtclient.Client, begun string) ([]cobra.Completion, error) {
 	return sessionsThat(ctx, client, begun, func(yurt.Session) bool { return true })
 }
 
 func sessionsThat(ctx context.Context, client *yurtclient.Client, begun string, wanted func(yurt.Session) bool) ([]cobra.Completion, error) {
-	prefix, bare := IdPrefix(begun), !strings.HasPrefix(begun, yurt.SessionIDPrefix)
+	prefix, bare := IDPrefix(begun), !strings.HasPrefix(begun, yurt.SessionIDPrefix)
 	if part := yurt.SessionIDPrefix; len(begun) < len(part) && begun == part[:len(begun)] { // the id itself is not begun
 		prefix, bare = part, false
 	}
@@ -115,6 +118,7 @@ func sessionsThat(ctx context.Context, client *yurtclient.Client, begun string, 
 	return names, nil
 }
 
+// TemplateNames lists the templates of the server.
 func TemplateNames(ctx context.Context, client *yurtclient.Client, _ string) ([]cobra.Completion, error) {
 	templates, err := client.Templates(ctx)
 	return describeTemplates(templates), err
@@ -137,6 +141,7 @@ func BuiltinTemplates(*cobra.Command, []string, string) ([]cobra.Completion, cob
 	return describeTemplates(templates), cobra.ShellCompDirectiveDefault
 }
 
+// NodeNames lists the nodes of the server.
 func NodeNames(ctx context.Context, client *yurtclient.Client, _ string) ([]cobra.Completion, error) {
 	nodes, err := client.Nodes(ctx)
 	var names []cobra.Completion
@@ -146,6 +151,7 @@ func NodeNames(ctx context.Context, client *yurtclient.Client, _ string) ([]cobr
 	return names, err
 }
 
+// LanguageNames lists the languages of the server.
 func LanguageNames(ctx context.Context, client *yurtclient.Client, _ string) ([]cobra.Completion, error) {
 	runtimes, err := client.Runtimes(ctx)
 	var names []cobra.Completion
@@ -171,8 +177,8 @@ func NodeState(n yurt.NodeInfo) string {
 	return state
 }
 
-// IdPrefix returns the beginning of an id with the "ses_" that a person may leave out.
-func IdPrefix(written string) string {
+// IDPrefix returns the beginning of an id with the "ses_" that a person may leave out.
+func IDPrefix(written string) string {
 	if strings.HasPrefix(written, yurt.SessionIDPrefix) {
 		return written
 	}

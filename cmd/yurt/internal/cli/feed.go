@@ -21,6 +21,7 @@ type Feed struct {
 	end      *os.File
 }
 
+// NewFeed makes a feed that copies from a file to a program. The caller runs it and closes it.
 func NewFeed(from *os.File) (*Feed, error) {
 	f := &Feed{from: from}
 	var err error
@@ -36,7 +37,7 @@ func NewFeed(from *os.File) (*Feed, error) {
 	return f, nil
 }
 
-// Run copies until there is no more, or stop is called.
+// Run copies until there is no more, or Stop is called.
 func (f *Feed) Run() {
 	_ = Pump(f.from, f.ended, func(data []byte) error { // in any case the program has seen all there was
 		n, err := f.to.Write(data)

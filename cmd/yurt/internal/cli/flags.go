@@ -19,6 +19,7 @@ func ParseFlag[T any](flag, text string, parse func(string) (T, error), into *T)
 	return nil
 }
 
+// ParsePairs reads the values of a flag of the form NAME=VALUE.
 func ParsePairs(flag string, settings []string) (map[string]string, error) {
 	pairs := make(map[string]string, len(settings))
 	for _, setting := range settings {

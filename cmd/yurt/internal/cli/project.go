@@ -13,9 +13,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// source is code to run: the text of one file, or the files of a directory with the
+// Source is code to run: the text of one file, or the files of a directory with the
 // one among them to run.
-type source struct {
+type Source struct {
 	Name  string // of the file that is run
 	Code  string
 	Files []yurt.SourceFile
@@ -23,7 +23,7 @@ type source struct {
 }
 
 // Text is that of the file that is run.
-func (s source) Text() string {
+func (s Source) Text() string {
 	for _, f := range s.Files {
 		if f.Path == s.Entry {
 			return string(f.Data)
@@ -34,18 +34,18 @@ func (s source) Text() string {
 
 // ReadSource reads a file, standard input for "-", or a directory, whose entry is the
 // one given or found by its name.
-func (a *App) ReadSource(name, entry string) (source, error) {
+func (a *App) ReadSource(name, entry string) (Source, error) {
 	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
 		return a.readProject(name, entry)
 	}
 	if entry != "" {
-		return source{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s is one file, which is run; give a directory to choose in", name)
+		return Source{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s is one file, which is run; give a directory to choose in", name)
 	}
 	code, err := a.ReadInput(name, yurt.MaxCodeBytes)
 	if err == nil && !utf8.Valid(code) { // JSON would make other characters of it
 		err = yurt.Errorf(yurt.CodeFileNotFound, "%s has bytes in line %d that are not UTF-8, as code has to be; convert it, or put it into a directory and give that", name, firstInvalidLine(code))
 	}
-	return source{Name: name, Code: string(code)}, err
+	return Source{Name: name, Code: string(code)}, err
 }
 
 func firstInvalidLine(text []byte) int {
@@ -84,7 +84,7 @@ func (a *App) Gather(g *Gathered, file, path string) error {
 
 // readProject reads the files in a directory, which may be a link to one, and below it, but for
 // hidden ones.
-func (a *App) readProject(dir, entry string) (source, error) {
+func (a *App) readProject(dir, entry string) (Source, error) {
 	var found Gathered
 	err := fs.WalkDir(os.DirFS(dir), ".", func(inside string, entry fs.DirEntry, err error) error {
 		file := filepath.Join(dir, inside)
@@ -100,11 +100,11 @@ func (a *App) readProject(dir, entry string) (source, error) {
 		return a.Gather(&found, file, inside)
 	})
 	if err != nil {
-		return source{}, err
+		return Source{}, err
 	}
-	project := source{Files: found.Files}
+	project := Source{Files: found.Files}
 	if project.Entry, err = findEntry(dir, project.Files, entry); err != nil {
-		return source{}, err
+		return Source{}, err
 	}
 	project.Name = project.Entry
 	return project, nil

@@ -95,6 +95,7 @@ type initError struct{ error }
 
 func (e initError) Unwrap() error { return e.error }
 
+// InitFailure marks an error that kept a sandbox from being made, unless the user interrupted it.
 func InitFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

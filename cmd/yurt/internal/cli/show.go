@@ -56,6 +56,7 @@ type Shower struct {
 	ahead string       // before the code runs
 }
 
+// Each passes an event on.
 func (s *Shower) Each(event yurt.Event) error {
 	s.streamed = s.streamed || event.Type == yurt.EventResponse
 	if s.JSON {
@@ -66,8 +67,8 @@ func (s *Shower) Each(event yurt.Event) error {
 	return s.PassOn(event)
 }
 
-// profile says where the time of yurt run went, as its caller saw it.
-type profile struct {
+// Profile says where the time of yurt run went, as its caller saw it.
+type Profile struct {
 	begun         time.Time
 	WallMS        float64            `json:"wall_ms"` // from reading the file to the result
 	SandboxMS     float64            `json:"sandbox_ms"`
@@ -78,14 +79,15 @@ type profile struct {
 	RunPhases     map[string]float64 `json:"execution_phases_ms,omitempty"`
 }
 
-func NewProfile() *profile { return &profile{begun: time.Now()} }
+// NewProfile begins a profile of a run.
+func NewProfile() *Profile { return &Profile{begun: time.Now()} }
 
-func (p *profile) SandboxReady(sandbox yurt.Sandbox) {
+func (p *Profile) SandboxReady(sandbox yurt.Sandbox) {
 	p.SandboxMS = milliseconds(time.Since(p.begun))
 	p.SandboxPhases = sandbox.Phases
 }
 
-func (p *profile) Ended(result *yurt.Result) {
+func (p *Profile) Ended(result *yurt.Result) {
 	p.WallMS = milliseconds(time.Since(p.begun))
 	p.ExecutionMS = result.Metrics.DurationMS
 	p.CPUMS = result.Metrics.CPUMS
@@ -96,7 +98,7 @@ func (p *profile) Ended(result *yurt.Result) {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // PrintRun shows the result, and returns the exit code as an error unless it is 0.
-func (s *Shower) PrintRun(result *yurt.Result, p *profile, profiled bool) error {
+func (s *Shower) PrintRun(result *yurt.Result, p *Profile, profiled bool) error {
 	var err error
 	if s.JSON {
 		err = s.printResultJSON(result, p, profiled)
@@ -115,10 +117,10 @@ func (s *Shower) PrintRun(result *yurt.Result, p *profile, profiled bool) error 
 	return nil
 }
 
-func (a *App) printResultJSON(result *yurt.Result, p *profile, profiled bool) error {
+func (a *App) printResultJSON(result *yurt.Result, p *Profile, profiled bool) error {
 	shown := struct {
 		*yurt.Result
-		Profile *profile `json:"profile,omitempty"`
+		Profile *Profile `json:"profile,omitempty"`
 	}{Result: result}
 	if profiled {
 		shown.Profile = p
@@ -220,7 +222,7 @@ func saysAll(printed string, e yurt.ExecutionError) bool {
 }
 
 // printProfile writes to standard error, so that it does not mix with the result.
-func (a *App) printProfile(p *profile) {
+func (a *App) printProfile(p *Profile) {
 	line := func(name, value string) { fmt.Fprintf(a.Stderr, "  %-24s %s\n", name, value) }
 	phases := func(of map[string]float64) {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -237,6 +239,7 @@ func (a *App) printProfile(p *profile) {
 	line("peak memory", screen.Size(p.MemoryPeak))
 }
 
+// InMS prints milliseconds.
 func InMS(ms float64) string { return strconv.FormatFloat(ms, 'f', 2, 64) + " ms" }
 
 // Report shows the outcome of an execution whose events were passed on, and returns its exit code

@@ -13,6 +13,7 @@ import (
 // VariableFlags are values for the variables of template files.
 type VariableFlags struct{ values, files []string }
 
+// Add adds the flags to a command.
 func (f *VariableFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.values, "var", nil, "a value for a variable of the template files: NAME=VALUE; may be repeated")
 	cmd.Flags().StringArrayVar(&f.files, "var-file", nil, "a file of values for variables: NAME = VALUE in HCL, or a JSON object in a .json file; may be repeated: a later file wins over an earlier one, and --var over all files")

@@ -47,7 +47,7 @@ type remotePath struct{ session, path string }
 // parseRemotePath reads ID:PATH. Where prefix is given, ID begins with it.
 func parseRemotePath(text, prefix string) (remotePath, bool) {
 	id, name, ok := strings.Cut(text, ":")
-	if !ok || !strings.HasPrefix(id, prefix) || !yurt.ValidID(yurt.SessionIDPrefix, cli.IdPrefix(id)) {
+	if !ok || !strings.HasPrefix(id, prefix) || !yurt.ValidID(yurt.SessionIDPrefix, cli.IDPrefix(id)) {
 		return remotePath{}, false
 	}
 	return remotePath{id, name}, true

@@ -28,7 +28,7 @@ func (a *app) clientFor(ctx context.Context, sessionID *string) (*yurtclient.Cli
 // findSession returns the id of the one session whose id begins with the user's text, with or
 // without "ses_". A whole id is returned as it is, without asking the server.
 func findSession(ctx context.Context, client *yurtclient.Client, written string) (string, error) {
-	prefix := cli.IdPrefix(written)
+	prefix := cli.IDPrefix(written)
 	if len(prefix) >= wholeID {
 		return prefix, nil
 	}
