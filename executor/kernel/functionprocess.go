@@ -68,8 +68,8 @@ func newFunctionProcess(p *kernelProcess) *functionProcess {
 	return f
 }
 
-// run begins to serve and to read; it ends with the process, or with the executor.
-func (p *functionProcess) run() {
+// serve begins to serve and to read; it ends with the process, or with the executor.
+func (p *functionProcess) serve() {
 	p.follow()
 	p.engine.goes(func() {
 		if err := p.api.Serve(p.listener); err != nil && p.engine.ctx.Err() == nil {

@@ -145,33 +145,6 @@ func (a *adopter) keepAgain(s *Handle) error {
 	return nil
 }
 
-// keep makes a sandbox one of this node's, and watches over it.
-func (n *Node) keep(s *Handle) error {
-	if err := s.OpenProcess(); err != nil {
-		return err
-	}
-	goroutines := []func(){func() { n.watchInit(s) }}
-	if s.Installable {
-		goroutines = append(goroutines, func() { n.provisioner.servePackages(s) })
-	}
-	return n.table.add(s, func() {
-		if s.slot != nil {
-			s.slot.Fill(s)
-		}
-		n.changes.Notify(s.slotID())
-	}, goroutines...)
-}
-
-// offer lets a sandbox be claimed that is ready and has no owner.
-func (n *Node) offer(s *Handle) {
-	s.Lock()
-	defer s.Unlock()
-	if s.Record.Warm && !s.IsGone() { // a sandbox that was dropped must not come back
-		n.reserves.Put(s)
-	}
-	n.changes.Notify(s.slotID())
-}
-
 // removeRemains ends the processes of a sandbox that has no handle, and removes its files.
 func (a *adopter) removeRemains(id string) error {
 	if err := sandbox.DestroyGroup(a.node.broker.Group(id)); err != nil {

@@ -8,8 +8,9 @@ import (
 
 // shown says how to lay out standard output, and told how to lay out standard error.
 func (a *App) shown() screen.Screen { return screen.Of(a.Stdout, a.Getenv) }
+
 // Told is the screen that standard error is.
-func (a *App) Told() screen.Screen  { return screen.Of(a.Stderr, a.Getenv) }
+func (a *App) Told() screen.Screen { return screen.Of(a.Stderr, a.Getenv) }
 
 // PrintTable writes rows under a head, within the width of the terminal.
 func (a *App) PrintTable(head []string, rows [][]string) {
