@@ -92,6 +92,7 @@ func TestIPykernel(t *testing.T) {
 // TestIPykernelIsInterrupted: an interrupted cell keeps the state, whether it computes, waits for
 // the event loop or for a command.
 func TestIPykernelIsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := chosen(t)
 	s.run(t, "import asyncio, os, time\nx = 1")
 	for _, code := range []string{"while True: pass", "time.sleep(1000)", "!sleep 1000", "await asyncio.sleep(1000)"} {

@@ -129,6 +129,7 @@ func TestIPythonIsForked(t *testing.T) {
 // TestIPythonIsInterrupted: an interrupted cell keeps the state, whether it computes, waits for the
 // event loop or for a command.
 func TestIPythonIsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := inIPython(t)
 	s.run(t, "import asyncio, os, time\nx = 1")
 	for _, code := range []string{"while True: pass", "time.sleep(1000)", "!sleep 1000", "await asyncio.sleep(1000)"} {

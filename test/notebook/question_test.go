@@ -12,6 +12,7 @@ import (
 // TestQuestionsToIPython: ipykernel and IPython answer questions about code, before the first
 // execution and after it, and do not count them.
 func TestQuestionsToIPython(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	for name, open := range map[string]func(*testing.T) session{"ipykernel": chosen, "ipython": inIPython} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ func choosingSession(t *testing.T) (*yurtclient.Client, string) {
 // TestIPykernelByREST: a client of the API gets ipykernel's displays and output, and can interrupt
 // it and start it anew.
 func TestIPykernelByREST(t *testing.T) {
+	t.Parallel()
 	client, session := choosingSession(t)
 	run := func(code string, change ...func(*yurtclient.ExecuteRequest)) *yurt.Result {
 		t.Helper()

@@ -61,6 +61,7 @@ func syntaxCells() []string {
 
 // TestSyntax compares the outcomes of the cells in Yurt's own kernel and in an ipykernel.
 func TestSyntax(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	var all document
 	for _, code := range syntaxCells() {
@@ -149,16 +150,18 @@ func TestTimeAwaits(t *testing.T) {
 }
 
 // TestMagicsAreInterrupted: an interrupt ends the commands that code waits for, all processes of
-// them, and keeps the state.
+// them, and keeps the state. TestEveryMagicIsInterrupted, with the build tag long, has more of them.
 func TestMagicsAreInterrupted(t *testing.T) {
+	t.Parallel()
+	interruptMagics(t, "!sleep 1000", "!trap '' INT; sleep 1000; sleep 1000", "%%bash --out got\nsleep 1000 & sleep 1000 & wait", "%time time.sleep(1000)", "%time await asyncio.sleep(1000)")
+}
+
+// interruptMagics has each of the codes run out of time.
+func interruptMagics(t *testing.T, codes ...string) {
+	t.Helper()
 	s := own(t)
 	s.run(t, "import asyncio, time\nx = 1\nasync def block(): time.sleep(1000)")
-	for _, code := range []string{
-		"!sleep 1000", "x = !sleep 1000 | cat", "!!sleep 1000", "!trap '' INT; sleep 1000; sleep 1000", "%%bash\nsleep 1000", "%%bash --out got\nsleep 1000 & sleep 1000 & wait",
-		"%sx sleep 1000", "%%capture kept\n!sleep 1000", "%%time\n!sleep 1000", "%time time.sleep(1000)", "%timeit -n 1000000000 1", "%%timeit\n!sleep 1000",
-		"%%python\nimport time\ntime.sleep(1000)", "%run -m http.server 0", "!mkfifo never\n%pip download -r never", "get_ipython().system('sleep 1000')",
-		"%time await asyncio.sleep(1000)", "await asyncio.sleep(0)\n%time await asyncio.sleep(1000)", "%%writefile /dev/stdout\nx\n" + strings.Repeat("x", 10) + "\n!sleep 1", "%prun time.sleep(1000)",
-	} {
+	for _, code := range codes {
 		r := s.run(t, code, within(700*time.Millisecond))
 		ends := strings.HasPrefix(code, "%%writefile")
 		if r.StateLost || !ends && (r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout) || strings.Contains(r.Stderr, "shell.py") {

@@ -13,6 +13,7 @@ import (
 
 // TestAttachedWaitsForPackages closes the descriptor that it handed in before the code begins.
 func TestAttachedWaitsForPackages(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := sandbox(t, e, "python")
 	r, w, err := os.Pipe()

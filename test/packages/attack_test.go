@@ -114,6 +114,7 @@ with open("spy.py", "w") as f:
 
 // TestInstallScriptsAreContained installs packages that attack.
 func TestInstallScriptsAreContained(t *testing.T) {
+	t.Parallel()
 	_, mirrored := mirror(t, map[string]string{
 		"spy":  spy,
 		"link": "import os\nos.makedirs('/workspace/install/layer', exist_ok=True)\nfor name, to in ('shadow', '/etc/shadow'), ('root', '/'):\n  if not os.path.lexists('/workspace/install/layer/' + name): os.symlink(to, '/workspace/install/layer/' + name)\n",

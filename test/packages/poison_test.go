@@ -93,6 +93,7 @@ print(good.WHOSE)
 // TestWhatAnInstallationLeavesIsPlain: files that are no files, or come with privileges, are
 // in no layer.
 func TestWhatAnInstallationLeavesIsPlain(t *testing.T) {
+	t.Parallel()
 	const in = "import os, socket\nos.makedirs('/workspace/install/layer', exist_ok=True)\nos.chdir('/workspace/install/layer')\n"
 	_, mirrored := mirror(t, map[string]string{
 		"pipe": in + "os.path.exists('pipe') or os.mkfifo('pipe', 0o666)\n",

@@ -56,6 +56,7 @@ func wantLast(t *testing.T, what string, o outcome, want string) {
 // TestInstallInSession types the commands of pip in the places in which a session has them. Each
 // installs for later executions, and for processes that run already.
 func TestInstallInSession(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := makeSession(t, e, several())
 	const use = "import humanize; print(humanize.intcomma(1234567))"
@@ -102,6 +103,7 @@ func TestInstallInSession(t *testing.T) {
 // TestInstallFails: a command that cannot install ends with an error that says why, and the
 // session goes on.
 func TestInstallFails(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := makeSession(t, e, several())
 	for line, want := range map[string]string{
@@ -134,6 +136,7 @@ func TestInstallFails(t *testing.T) {
 
 // TestInstallNodePackages does the same with npm.
 func TestInstallNodePackages(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := makeSession(t, e, several())
 	wantLast(t, "before", run(t, e, s, inContext("javascript", "try { require('ms') } catch (e) { console.log(e.code) }")), "MODULE_NOT_FOUND")
@@ -185,6 +188,7 @@ func TestInstalledOutlivesExecutor(t *testing.T) {
 // the magics of a context too, and each version that the template has and the session did not
 // name stays.
 func TestInstallOverTemplate(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := makeSession(t, e, several(func(t *yurt.Template) {
 		t.Dependencies = map[string][]string{"python": {"humanize==4.8.0", "six==1.15.0"}}

@@ -76,6 +76,7 @@ func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
 // TestTemplatePackages: a template's packages are installed once, before a sandbox is kept ready,
 // and all executions in its sandboxes have them, over a restart of the executor too.
 func TestTemplatePackages(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	e := life(t, config)
@@ -253,6 +254,7 @@ func TestBadTemplatePackages(t *testing.T) {
 // TestTemplateKernel: a kernel that comes with the template's packages finds them when it is
 // started ahead, and with its first execution.
 func TestTemplateKernel(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	template := furnished("ipykernel==7.1.0", "")
 	template.Runtimes, template.Kernels, template.WarmPool.Interpreter = []string{"python"}, map[string]string{"python": "ipykernel"}, true
