@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
 const (
@@ -74,7 +75,7 @@ type API struct {
 	mux     *http.ServeMux
 	huma    huma.API
 	policy  auth.Policy
-	samples map[string][]sample
+	samples map[string][]document.Sample
 	// bodySchemas are those of the JSON bodies of requests.
 	bodySchemas []*huma.Schema
 
@@ -102,7 +103,7 @@ func New(config Config) (*API, error) {
 	}
 	a := &API{
 		config: config, ctl: config.Controller, log: config.Logger, metrics: metrics,
-		mux: http.NewServeMux(), policy: auth.NewPolicy(), samples: jsonSamples(),
+		mux: http.NewServeMux(), policy: auth.NewPolicy(), samples: document.Samples(),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
 	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded})

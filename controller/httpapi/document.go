@@ -6,14 +6,16 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
 // handleDocument completes the OpenAPI document, and serves it.
 func (a *API) handleDocument() error {
 	a.declareBounds()
-	a.completeSchemas()
-	a.addSamples()
-	a.addLinks()
+	document.AllowNulls(a.huma.OpenAPI(), a.bodySchemas)
+	document.AddSamples(a.huma.OpenAPI(), a.samples, textSample)
+	document.AddLinks(a.huma.OpenAPI(), prefix)
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own, which is never sent: see transformError
 	delete(schemas, "ErrorDetail")
@@ -21,21 +23,21 @@ func (a *API) handleDocument() error {
 	if err != nil {
 		return fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
-	var document map[string]json.RawMessage
-	if err := json.Unmarshal(text, &document); err != nil {
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil {
 		return fmt.Errorf("reading the OpenAPI document again: %w", err)
 	}
 	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
-		writeDocument(w, r, document)
+		writeDocument(w, r, whole)
 	})
 	return nil
 }
 
 // writeDocument answers with the document. Its server is the one that was asked, by the name that
 // the client used, so that a request of the documentation can be copied as it stands.
-func writeDocument(w http.ResponseWriter, r *http.Request, document map[string]json.RawMessage) {
-	whole := make(map[string]any, len(document)+1)
-	for name, part := range document {
+func writeDocument(w http.ResponseWriter, r *http.Request, parts map[string]json.RawMessage) {
+	whole := make(map[string]any, len(parts)+1)
+	for name, part := range parts {
 		whole[name] = part
 	}
 	whole["servers"] = []*huma.Server{{URL: originOf(r)}}
@@ -51,4 +53,18 @@ func originOf(r *http.Request) string {
 		scheme = "https"
 	}
 	return scheme + "://" + r.Host
+}
+
+// textSample is a body of a type other than JSON.
+func textSample(kind string) any {
+	switch kind {
+	case typeHCL:
+		return "template \"python-tall\" {\n  extends = \"python-basic\"\n  resources {\n    memory = \"1Gi\"\n  }\n}\n"
+	case typeText:
+		return "template \"shell-small\" {\n  extends = \"shell-basic\"\n  resources {\n    memory = \"64Mi\"\n  }\n}\n"
+	case typeOctetStream:
+		return "a,b\n1,2\n"
+	default:
+		return nil // a tar archive is no text
+	}
 }

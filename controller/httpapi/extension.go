@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
 // securityScheme names the API keys in the document.
@@ -38,7 +39,7 @@ func Register[I, O any](a *API, op huma.Operation, handler func(context.Context,
 func DocumentBody[T any](a *API, method, path, name, title string, value any) {
 	op := a.registered(method, path)
 	a.documentBody(op, map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[T](a, name)}})
-	a.samples[op.OperationID] = []sample{{"sample", title, value}}
+	a.samples[op.OperationID] = []document.Sample{{Name: "sample", Title: title, Value: value}}
 }
 
 // Page reads the cursor of a request, calls list with one entry more than a page has, and returns a page with the cursor of the next.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 
 // humaConfig describes the API. It disables huma's defaults that reach out to other hosts or add fields to answers.
 func (a *API) humaConfig() huma.Config {
-	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry(document.SchemaPrefix, huma.DefaultSchemaNamer)
 	aliasDomainTypes(registry)
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -1,4 +1,4 @@
-package httpapi
+package document
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ type linkSource struct {
 	only              string            // the one operation of the paths that is linked, if not all are
 }
 
-func linkSources() []linkSource {
-	const sessions = prefix + "/sessions/{id}"
+func linkSources(prefix string) []linkSource {
+	sessions := prefix + "/sessions/{id}"
 	ofSession := map[string]string{"id": "$response.body#/id"}
 	ofExecution := map[string]string{
 		"id": "$response.body#/session_id", "execution_id": "$response.body#/execution_id",
@@ -40,17 +40,17 @@ func linkSources() []linkSource {
 	}
 }
 
-// addLinks says in the document which operations can follow an answer, and where their names are
-// in it.
-func (a *API) addLinks() {
-	paths := a.huma.OpenAPI().Paths
+// AddLinks says in the document which operations can follow an answer, and where their names are in it. The paths of all
+// operations begin with the prefix.
+func AddLinks(of *huma.OpenAPI, prefix string) {
+	paths := of.Paths
 	sources := map[string]*huma.Operation{}
 	for _, item := range paths {
 		for _, op := range operationsOf(item) {
 			sources[op.OperationID] = op
 		}
 	}
-	for _, source := range linkSources() {
+	for _, source := range linkSources(prefix) {
 		answer := sources[source.operation].Responses[source.status]
 		if answer.Links == nil {
 			answer.Links = map[string]*huma.Link{}

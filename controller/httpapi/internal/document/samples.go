@@ -1,4 +1,4 @@
-package httpapi
+package document
 
 import (
 	"net/http"
@@ -6,19 +6,19 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// sample is a body of a request that works as it stands.
-type sample struct {
-	name  string // in the document
-	title string
-	value any
+// Sample is a body of a request that works as it stands.
+type Sample struct {
+	Name  string // in the document
+	Title string
+	Value any
 }
 
-// jsonSamples returns the JSON bodies that the page of the documentation shows, by operation. The
+// Samples returns the JSON bodies that the page of the documentation shows, by operation. The
 // page shows the one whose name is first in the alphabet until its reader chooses another.
-func jsonSamples() map[string][]sample {
+func Samples() map[string][]Sample {
 	type object = map[string]any
-	only := func(title string, value object) []sample { return []sample{{"sample", title, value}} }
-	return map[string][]sample{
+	only := func(title string, value object) []Sample { return []Sample{{"sample", title, value}} }
+	return map[string][]Sample{
 		"create-session": {
 			{"minimal", "A session for every language of the host", object{"template_id": "default"}},
 			{"with-limits", "With limits, files and an environment", object{
@@ -64,35 +64,21 @@ func jsonSamples() map[string][]sample {
 	}
 }
 
-// textSample is a body of a type other than JSON.
-func textSample(kind string) any {
-	switch kind {
-	case typeHCL:
-		return "template \"python-tall\" {\n  extends = \"python-basic\"\n  resources {\n    memory = \"1Gi\"\n  }\n}\n"
-	case typeText:
-		return "template \"shell-small\" {\n  extends = \"shell-basic\"\n  resources {\n    memory = \"64Mi\"\n  }\n}\n"
-	case typeOctetStream:
-		return "a,b\n1,2\n"
-	default:
-		return nil // a tar archive is no text
-	}
-}
-
-// addSamples puts the samples into the document.
-func (a *API) addSamples() {
-	for _, item := range a.huma.OpenAPI().Paths {
+// AddSamples puts samples into the document: those of JSON by operation, and one of each other type of bodies.
+func AddSamples(of *huma.OpenAPI, samples map[string][]Sample, other func(contentType string) any) {
+	for _, item := range of.Paths {
 		for _, op := range operationsOf(item) {
 			if op.RequestBody == nil {
 				continue
 			}
 			for kind, media := range op.RequestBody.Content {
-				if kind != typeJSON {
-					media.Example = textSample(kind)
+				if kind != "application/json" {
+					media.Example = other(kind)
 					continue
 				}
 				media.Examples = map[string]*huma.Example{}
-				for _, s := range a.samples[op.OperationID] {
-					media.Examples[s.name] = &huma.Example{Summary: s.title, Value: s.value}
+				for _, s := range samples[op.OperationID] {
+					media.Examples[s.Name] = &huma.Example{Summary: s.Title, Value: s.Value}
 				}
 			}
 		}
