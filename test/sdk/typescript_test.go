@@ -68,19 +68,40 @@ func copiedTypescript(t testing.TB) string {
 	return dir
 }
 
-// installedTypescript packs the package, installs it into an empty project with others, and returns the project. The
-// SDK's test programs are in it.
-func installedTypescript(t testing.TB, others ...string) string {
+// packedTypescript returns the package as npm packs it. Packing compiles the SDK twice, so the result is kept for a source.
+func packedTypescript(t testing.TB) string {
 	t.Helper()
-	source, project := copiedTypescript(t), t.TempDir()
-	npm(t, source, "pack", "--pack-destination", project)
-	packed, err := filepath.Glob(filepath.Join(project, "*.tgz"))
+	source := copiedTypescript(t)
+	var all []byte
+	for _, pattern := range []string{"*.*", "src/*.*", "src/*/*.*"} {
+		names, err := filepath.Glob(filepath.Join(source, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(append(all, name[len(source):]+"\n"...), data...)
+		}
+	}
+	dir := testutil.Cached(t, "sdk-typescript-"+digest(all), func(dir string) { npm(t, source, "pack", "--pack-destination", dir) })
+	packed, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	if err != nil || len(packed) != 1 {
 		t.Fatalf("npm packed %q, expected one package (%v)", packed, err)
 	}
+	return packed[0]
+}
+
+// installedTypescript installs the package into an empty project with others, and returns the project. The
+// SDK's test programs are in it.
+func installedTypescript(t testing.TB, others ...string) string {
+	t.Helper()
+	project := t.TempDir()
 	npm(t, project, "init", "--yes")
-	npm(t, project, append([]string{"install", packed[0]}, others...)...)
-	if err := os.CopyFS(project, os.DirFS(filepath.Join(source, "tests"))); err != nil {
+	npm(t, project, append([]string{"install", packedTypescript(t)}, others...)...)
+	if err := os.CopyFS(project, os.DirFS(filepath.Join(typescript(t), "tests"))); err != nil {
 		t.Fatal(err)
 	}
 	return project
