@@ -1,5 +1,5 @@
 # What fresh runs and contexts share: JSON, errors, and the evaluation of a program.
-# All names of this file are in an environment that user code does not come upon by chance.
+# The names of this file are in an environment of their own, so that rm(list = ls()) removes the user's alone.
 
 limits <- list(text = 1e6, result = 8e6, elements = 1e5, depth = 32L, frames = 200L, plots = 64L)
 
@@ -82,12 +82,15 @@ shorten <- function(call) {
   if (nchar(text) > 200) paste0(substr(text, 1, 200), "\u2026") else text
 }
 
-# frames_of lists the user's calls, the outermost first: those below the evaluation of a program.
-frames_of <- function(calls, expression, reference) {
+# frames_of lists the user's calls, the outermost first: those below the evaluation of a program, and above
+# the handler of the error.
+frames_of <- function(calls, expression, reference, handler) {
   from <- which(vapply(calls, function(call) identical(call[[1]], quote(yurt_eval)), NA))
   calls <- if (length(from)) calls[-seq_len(max(from) + 3L)] else list() # withVisible has one frame, eval two
   if (length(calls) && identical(calls[[1]], expression)) calls <- calls[-1L]
-  last <- which(vapply(calls, function(call) is.symbol(call[[1]]) && as.character(call[[1]]) %in% c("stop", ".handleSimpleError", "abort"), NA))
+  last <- which(vapply(calls, function(call) {
+    is.symbol(call[[1]]) && as.character(call[[1]]) %in% c("stop", ".handleSimpleError", "abort") || identical(call[[1]], handler)
+  }, NA))
   if (length(last)) calls <- calls[seq_len(min(last) - 1L)]
   lines <- vapply(calls, function(call) {
     at <- place(attr(call, "srcref"))
@@ -98,6 +101,7 @@ frames_of <- function(calls, expression, reference) {
 }
 
 yurt_eval <- function(expression) withVisible(eval(expression, globalenv()))
+top_level <- quote(eval(expression, globalenv())) # the call of conditions that code at the top level makes
 
 # run_program evaluates a program in the global environment as the top level of R does.
 # show gets each visible value, and whether it is the last. The outcome has value and visible, or type, message and stack.
@@ -106,23 +110,32 @@ run_program <- function(program, show) {
   outcome <- list(value = NULL, visible = FALSE)
   for (i in seq_along(program)) {
     stack <- character()
+    note <- function(e) stack <<- frames_of(sys.calls(), program[[i]], references[[i]], note)
     failed <- tryCatch(
       withCallingHandlers({
         outcome <- yurt_eval(program[[i]])
         if (outcome$visible) show(outcome$value, i == length(program))
         NULL
-      }, error = function(e) stack <<- frames_of(sys.calls(), program[[i]], references[[i]])),
+      }, error = note, warning = warn_plainly),
       error = function(e) e, interrupt = function(e) e)
     if (!is.null(failed)) return(explain(failed, stack, references[[i]]))
   }
   outcome
 }
 
+# warn_plainly names no call of ours in a warning of the top level.
+warn_plainly <- function(condition) {
+  if (!identical(conditionCall(condition), top_level) || getOption("warn") != 1) return()
+  cat("Warning: ", conditionMessage(condition), "\n", sep = "", file = stderr())
+  invokeRestart("muffleWarning")
+}
+
 explain <- function(condition, stack, reference) {
   if (inherits(condition, "interrupt")) return(list(type = "KeyboardInterrupt", message = "", stack = character(), exit = 130L))
   message <- conditionMessage(condition)
   call <- conditionCall(condition)
-  cat("Error", if (!is.null(call)) paste0(" in ", shorten(call)), " : ", message, "\n", sep = "", file = stderr())
+  where <- if (is.null(call) || identical(call, top_level)) "Error: " else paste0("Error in ", shorten(call), " : ")
+  cat(where, message, "\n", sep = "", file = stderr())
   type <- class(condition)[1]
   if (length(stack) == 0L) { # R had no room for more calls
     at <- place(reference)
@@ -139,6 +152,7 @@ refuse_program <- function(condition) {
   list(type = "CompileError", message = first, stack = first, exit = 1L)
 }
 
+# print_value prints a value by the user's methods, where there are some.
 print_value <- function(value) {
-  if (isS4(value)) methods::show(value) else print(value)
+  if (isS4(value)) methods::show(value) else eval(as.call(list(print, quote(value))), list(value = value), globalenv())
 }

@@ -8,6 +8,7 @@
 
 base_dir <- commandArgs(trailingOnly = TRUE)[1]
 options(warn = 1, keep.source = FALSE, menu.graphics = FALSE)
+setHook(packageEvent("tools", "onLoad"), function(...) tools::Rd2txt_options(underline_titles = FALSE)) # help is no typescript
 
 # decode_request takes the strings out of a request, of which each member has one or a list.
 decode_request <- function(line) {
@@ -72,8 +73,8 @@ reply <- function() {
   say(kernel$answer)
 }
 
-finish <- function(code, envelope, more = "") {
-  kernel$answer <- paste0("{\"id\":", text_json(kernel$current), ",\"done\":{\"exit_code\":", as.integer(code) %% 256L, ",\"envelope\":", envelope, more, "}}")
+finish <- function(code, envelope) {
+  kernel$answer <- paste0("{\"id\":", text_json(kernel$current), ",\"done\":{\"exit_code\":", as.integer(code) %% 256L, ",\"envelope\":", envelope, "}}")
   reply()
 }
 
@@ -162,7 +163,12 @@ run_cell <- function(request) {
   on.exit(restore(), add = TRUE)
   code <- if (is.null(request$code)) "" else request$code
   program <- tryCatch(read_program(code, paste0("<cell ", kernel$count, ">")), error = identity)
-  outcome <- if (inherits(program, "error")) refuse_program(program) else run_program(program, show_value)
+  outcome <- withRestarts(
+    if (inherits(program, "error")) refuse_program(program) else run_program(program, show_value),
+    yurt_quit = function(status) list(left = status),
+    abort = function() list(type = "Error", message = "the code invoked the restart \"abort\"", stack = character(), exit = 1L)
+  )
+  if (!is.null(outcome$visible)) assign(".Last.value", outcome$value, mask)
   while (sink.number() > 0L) sink() # capture.output that an error left
   tryCatch(show_plots(), error = function(e) NULL)
   outcome
@@ -177,17 +183,8 @@ answer_request <- function(line) {
   }
   kernel$current <- request$id
   kernel$answer <- NULL
-  left <- withRestarts(
-    {
-      outcome <- run_cell(request)
-      NULL
-    },
-    yurt_quit = function(status) status
-  )
-  if (!is.null(left)) {
-    finish(left, "{\"result\":null}", ",\"exiting\":true")
-    base::quit("no", left, FALSE)
-  }
+  outcome <- run_cell(request)
+  if (!is.null(outcome$left)) return(finish(outcome$left, "{\"result\":null}"))
   if (is.null(outcome$type)) finish(0L, value_envelope(outcome)) else finish(outcome$exit, error_envelope(outcome$type, outcome$message, outcome$stack))
 }
 

@@ -55,7 +55,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	if name == "" {
 		name = "main.R"
 	}
-	files = append(files, plugins.File{Path: "run.R", Data: bytes.Join([][]byte{common, run}, []byte("\n")), Mode: 0o644})
+	files = append(files, plugins.File{Path: "run.R", Data: apart(common, run), Mode: 0o644})
 	return plugins.Plan{
 		Files:  files,
 		Argv:   slices.Concat(command(req.Tools["r"], path.Join(req.Dir, "run.R")), []string{name, source}, req.Args),
@@ -66,9 +66,14 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 // PlanKernel implements [plugins.KernelPlanner].
 func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
 	return plugins.KernelPlan{
-		Files: []plugins.File{{Path: "kernel.R", Data: bytes.Join([][]byte{common, kernel}, []byte("\n")), Mode: 0o644}},
+		Files: []plugins.File{{Path: "kernel.R", Data: apart(common, kernel), Mode: 0o644}},
 		Argv:  append(command(req.Tools["r"], path.Join(req.Dir, "kernel.R")), req.Dir),
 	}, nil
+}
+
+// apart has R read the parts of a program in an environment of their own: the global one is the user's.
+func apart(parts ...[]byte) []byte {
+	return slices.Concat([]byte("evalq({\n"), bytes.Join(parts, []byte("\n")), []byte("\n}, new.env(parent = baseenv()))\n"))
 }
 
 // command starts R with a program of ours, whose arguments follow.
