@@ -24,6 +24,8 @@ const (
 	typeHCL     = "application/hcl"
 	maxProblem  = 1 << 20 // bytes of an error body that are read
 	problemType = "application/problem+json"
+
+	headerIdempotencyKey = "Idempotency-Key"
 )
 
 // Client calls one controller. Make it with [New].
@@ -68,18 +70,31 @@ type call struct {
 }
 
 // send makes the request and returns the response when its status is a success;
-// the caller closes the body. Everything else is an error.
+// the caller closes the body. Everything else is an error. A request that the server refuses for now, and may see twice, is sent
+// again when the server says so, see [WithPatience].
 func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
-	target := c.base.String() + what.path
-	if len(what.query) > 0 {
-		target += "?" + what.query.Encode()
+	if !what.repeatable() {
+		return what.once(ctx, c)
 	}
-	req, err := http.NewRequestWithContext(ctx, what.method, target, what.body)
+	rewind := what.rewind()
+	return patiently(ctx, c.patience, refused, func() (*http.Response, error) {
+		rewind()
+		return what.once(ctx, c)
+	})
+}
+
+// once is [Client.send] for a request that is not sent again.
+func (w *call) once(ctx context.Context, c *Client) (*http.Response, error) {
+	target := c.base.String() + w.path
+	if len(w.query) > 0 {
+		target += "?" + w.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, w.method, target, w.body)
 	if err != nil {
 		return nil, fmt.Errorf("building the request: %w", err)
 	}
 	req.Header = authorization(c.key)
-	for name, values := range what.header {
+	for name, values := range w.header {
 		req.Header[name] = values
 	}
 	tracing.Inject(ctx, req.Header.Set)
@@ -164,16 +179,20 @@ func readProblem(resp *http.Response) error {
 	var p problem
 	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if mediaType == problemType && json.Unmarshal(data, &p) == nil && p.Code != "" {
-		return p.asError()
+		coded := p.asError()
+		coded.RetryAfter = retryAfter(resp)
+		return coded
 	}
 	code := yurt.CodeInternal
 	if resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable {
 		code = yurt.CodeUnavailable
 	}
-	return yurt.Errorf(code, "the server answered %s, which is not an answer of Yurt; check the address", resp.Status)
+	coded := yurt.Errorf(code, "the server answered %s, which is not an answer of Yurt; check the address", resp.Status)
+	coded.RetryAfter = retryAfter(resp)
+	return coded
 }
 
-func (p problem) asError() error {
+func (p problem) asError() *yurt.Error {
 	err := yurt.FieldErrorf(p.Code, p.Field, "%s%w", cmp.Or(p.Detail, p.Title), p.ID)
 	err.Quota = p.Quota
 	return err
@@ -182,8 +201,15 @@ func (p problem) asError() error {
 // segment escapes one segment of a path.
 func segment(s string) string { return url.PathEscape(s) }
 
-// Ready returns nil when the controller can serve, and why not otherwise.
-func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/ready", nil, nil) }
+// Ready returns nil when the controller can serve, and why not otherwise. It does not wait for that.
+func (c *Client) Ready(ctx context.Context) error {
+	ready := call{method: http.MethodGet, path: "/ready"}
+	resp, err := ready.once(ctx, c)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
 
 // Version is the controller's description of its build.
 type Version struct {

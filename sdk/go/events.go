@@ -156,31 +156,6 @@ func (e *Execution) Close() error {
 	return body.Close()
 }
 
-// defaultPatience is how long calls that may be repeated try to reach the server.
-const defaultPatience = 10 * time.Second
-
-// WithPatience says for how long [Client.Create], [Client.Connect] and [Client.List] try to reach a server that does not
-// answer, or that is full. The default is 10 seconds.
-func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
-
-// patiently makes a call that may be repeated until the server answers.
-func patiently[T any](ctx context.Context, patience time.Duration, call func() (T, error)) (T, error) {
-	end := time.Now().Add(patience)
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		value, err := call()
-		code := yurt.CodeOf(err)
-		lost := errors.Is(err, io.ErrUnexpectedEOF) || code == yurt.CodeUnavailable || code == yurt.CodeOverloaded
-		if !lost || time.Now().Add(pause).After(end) {
-			return value, err
-		}
-		select {
-		case <-ctx.Done():
-			return value, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
 // requestID is the cause of an error that a server answered with.
 type requestID string
 

@@ -1,6 +1,7 @@
 package yurtclient
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -27,14 +28,18 @@ func (c *Client) WriteFile(ctx context.Context, sessionID, name string, content 
 	if options.Mode != 0 {
 		query.Set("mode", options.Mode.String())
 	}
-	var info yurt.FileInfo
-	err := c.roundTrip(ctx, call{
+	what := call{
 		method: http.MethodPut,
 		path:   filePath(sessionID, name),
 		query:  query,
 		header: http.Header{"Content-Type": {"application/octet-stream"}},
 		body:   io.NopCloser(content), // content stays the caller's to close
-	}, &info)
+	}
+	if data, inMemory := content.(*bytes.Reader); inMemory && !options.Append {
+		what.body = data // it can be sent again
+	}
+	var info yurt.FileInfo
+	err := c.roundTrip(ctx, what, &info)
 	return info, err
 }
 

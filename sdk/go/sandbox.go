@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 // Sandbox is a session with the calls that a program makes of it. It is safe for concurrent use.
@@ -36,7 +37,7 @@ func (c *Client) Create(ctx context.Context, req CreateSessionRequest) (*Sandbox
 	if req.IdempotencyKey == "" {
 		req.IdempotencyKey = rand.Text()
 	}
-	info, err := patiently(ctx, c.patience, func() (yurt.Session, error) { return c.CreateSession(ctx, req) })
+	info, err := patiently(ctx, c.patience, lost, func() (yurt.Session, error) { return c.CreateSession(ctx, req) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (c *Client) Connect(ctx context.Context, id string) (*Sandbox, error) {
 	if id == "" || id == "." || id == ".." { // of which a server would make another path
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is no id of a sandbox; give one such as Sandbox.ID", id)
 	}
-	info, err := patiently(ctx, c.patience, func() (yurt.Session, error) { return c.Session(ctx, id) })
+	info, err := patiently(ctx, c.patience, lost, func() (yurt.Session, error) { return c.Session(ctx, id) })
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (c *Client) Connect(ctx context.Context, id string) (*Sandbox, error) {
 func (c *Client) List(ctx context.Context, filter SessionFilter) iter.Seq2[yurt.Session, error] {
 	return func(yield func(yurt.Session, error) bool) {
 		for {
-			page, err := patiently(ctx, c.patience, func() (SessionPage, error) { return c.Sessions(ctx, filter) })
+			page, err := patiently(ctx, c.patience, lost, func() (SessionPage, error) { return c.Sessions(ctx, filter) })
 			if err != nil {
 				yield(yurt.Session{}, err)
 				return
@@ -168,7 +169,7 @@ func (s *Sandbox) Terminal(ctx context.Context, req TerminalRequest) (*Terminal,
 	return s.client.OpenTerminal(ctx, s.ID, req)
 }
 
-// Contexts lists the interpreters whose variables last. [Client.Complete] and others take the sandbox's ID.
+// Contexts lists the interpreters whose variables last.
 func (s *Sandbox) Contexts(ctx context.Context) ([]yurt.Context, error) {
 	return s.client.Contexts(ctx, s.ID)
 }
@@ -176,6 +177,52 @@ func (s *Sandbox) Contexts(ctx context.Context) ([]yurt.Context, error) {
 // RestartContext gives a context a fresh interpreter, see [Client.RestartContext].
 func (s *Sandbox) RestartContext(ctx context.Context, name, language string) error {
 	return s.client.RestartContext(ctx, s.ID, name, language)
+}
+
+// Executions yields what ran and runs in the sandbox, newest first, without the results. An error ends it.
+func (s *Sandbox) Executions(ctx context.Context) iter.Seq2[yurt.Execution, error] {
+	return func(yield func(yurt.Execution, error) bool) {
+		for cursor := ""; ; {
+			page, err := s.client.Executions(ctx, s.ID, cursor)
+			if err != nil {
+				yield(yurt.Execution{}, err)
+				return
+			}
+			for i := range page.Executions {
+				if !yield(page.Executions[i], nil) {
+					return
+				}
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Changes lists the changes of the sandbox's state, oldest first.
+func (s *Sandbox) Changes(ctx context.Context) ([]yurt.Transition, error) {
+	return s.client.SessionEvents(ctx, s.ID)
+}
+
+// CreateToken makes a token for the sandbox alone, see [Keys.CreateToken].
+func (s *Sandbox) CreateToken(ctx context.Context, req CreateTokenRequest) (access.Key, access.Secret, error) {
+	return s.client.Keys().CreateToken(ctx, s.ID, req)
+}
+
+// RemoveContext removes a context, see [Client.RemoveContext].
+func (s *Sandbox) RemoveContext(ctx context.Context, name, language string) error {
+	return s.client.RemoveContext(ctx, s.ID, name, language)
+}
+
+// Complete says how code in a context may go on, see [Client.Complete].
+func (s *Sandbox) Complete(ctx context.Context, name string, question yurt.Question) (yurt.Completion, error) {
+	return s.client.Complete(ctx, s.ID, name, question)
+}
+
+// Inspect describes the name at the cursor in a context, see [Client.Inspect].
+func (s *Sandbox) Inspect(ctx context.Context, name string, question yurt.Question) (yurt.Inspection, error) {
+	return s.client.Inspect(ctx, s.ID, name, question)
 }
 
 // Processes lists the processes in the sandbox.

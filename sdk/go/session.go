@@ -46,7 +46,7 @@ func (c *Client) CreateSession(ctx context.Context, req CreateSessionRequest) (y
 		return yurt.Session{}, err
 	}
 	if req.IdempotencyKey != "" {
-		what.header.Set("Idempotency-Key", req.IdempotencyKey)
+		what.header.Set(headerIdempotencyKey, req.IdempotencyKey)
 	}
 	var s yurt.Session
 	err = c.roundTrip(ctx, what, &s)

@@ -53,6 +53,11 @@ func (f Workspace) Write(ctx context.Context, path string, data []byte) (yurt.Fi
 	return f.client.PutFile(ctx, f.session, path, bytes.NewReader(data))
 }
 
+// Append adds to the end of a file, and makes it as needed.
+func (f Workspace) Append(ctx context.Context, path string, data []byte) (yurt.FileInfo, error) {
+	return f.client.WriteFile(ctx, f.session, path, bytes.NewReader(data), yurt.WriteOptions{Append: true})
+}
+
 // Upload sends a file of any size from a reader. progress may be nil.
 func (f Workspace) Upload(ctx context.Context, source io.Reader, path string, progress Progress) (yurt.FileInfo, error) {
 	total := int64(-1)
@@ -140,6 +145,21 @@ func (f Workspace) MakeDir(ctx context.Context, path string) (yurt.FileInfo, err
 // Move gives a file another path. It replaces a file there only where overwrite says so.
 func (f Workspace) Move(ctx context.Context, path, to string, overwrite bool) (yurt.FileInfo, error) {
 	return f.client.MoveFile(ctx, f.session, path, to, overwrite)
+}
+
+// Chmod gives a file other permission bits.
+func (f Workspace) Chmod(ctx context.Context, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	return f.client.ChmodFile(ctx, f.session, path, mode)
+}
+
+// Pack returns a directory and all below it as a tar archive, see [Client.PackFiles]. The caller closes it.
+func (f Workspace) Pack(ctx context.Context, path string) (io.ReadCloser, error) {
+	return f.client.PackFiles(ctx, f.session, path)
+}
+
+// Unpack unpacks a tar archive in a directory, which is made. Files that were unpacked before an error stay.
+func (f Workspace) Unpack(ctx context.Context, archive io.Reader, path string) (yurt.Unpacked, error) {
+	return f.client.UnpackFiles(ctx, f.session, path, archive)
 }
 
 // Remove removes a file, or a directory, with all in it where all says so.

@@ -39,14 +39,24 @@ type Faults struct {
 	err    error // of a restart
 	after  int   // events after which streams are cut; 0: never
 	drop   int   // answers that are still to be dropped
+	refuse refusal
 	report report
 	work   sync.WaitGroup
+}
+
+// refusal is the answer to the next requests.
+type refusal struct {
+	count      int
+	status     int
+	retryAfter string
 }
 
 type report struct {
 	Cuts  int `json:"cuts"`
 	Drops int `json:"drops"`
 	Kills int `json:"kills"`
+
+	Refusals int `json:"refusals"`
 }
 
 // NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test. In the end no sandbox of it is left,
@@ -148,7 +158,43 @@ func (f *Faults) start() {
 
 var errCut = errors.New("cut on request")
 
+// proxy passes requests on that it does not refuse.
 func (f *Faults) proxy() http.Handler {
+	passing := f.passing()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if told, refused := f.refused(); refused {
+			told.answer(w)
+			return
+		}
+		passing.ServeHTTP(w, r)
+	})
+}
+
+// refused reports whether the next request is to be refused.
+func (f *Faults) refused() (refusal, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refuse.count <= 0 {
+		return refusal{}, false
+	}
+	f.refuse.count--
+	f.report.Refusals++
+	return f.refuse, true
+}
+
+// answer refuses a request as the server does when it is full.
+func (r refusal) answer(w http.ResponseWriter) {
+	code := yurt.CodeOverloaded
+	if r.status == http.StatusServiceUnavailable {
+		code = yurt.CodeUnavailable
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", r.retryAfter)
+	w.WriteHeader(r.status)
+	fmt.Fprintf(w, `{"type": "urn:yurt:error:%s", "title": "Refused", "status": %d, "detail": "refused on request", "code": %q}`, code, r.status, code)
+}
+
+func (f *Faults) passing() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(f.target.Load())
@@ -212,6 +258,8 @@ type action struct {
 	Count       int     `json:"count"`
 	After       float64 `json:"after_seconds"`
 	BackAfter   float64 `json:"back_after_seconds"`
+	Status      int     `json:"status"`
+	RetryAfter  string  `json:"retry_after"`
 }
 
 func (f *Faults) control(w http.ResponseWriter, r *http.Request) {
@@ -227,6 +275,8 @@ func (f *Faults) control(w http.ResponseWriter, r *http.Request) {
 		f.after = a.AfterEvents
 	case "drop_answers":
 		f.drop = a.Count
+	case "refuse_requests":
+		f.refuse = refusal{count: a.Count, status: a.Status, retryAfter: a.RetryAfter}
 	case "kill_server":
 		f.schedule(a)
 	case "report":

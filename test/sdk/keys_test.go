@@ -80,6 +80,27 @@ func TestPythonKeys(t *testing.T) {
 	}
 }
 
+// TestPythonKeysPage runs the snippet of the page about keys as it is written, with the key of an operator.
+func TestPythonKeysPage(t *testing.T) {
+	snippet, server := snippets(t, "PYTHON.md", "python keys", 1)[0], keyedServer(t)
+	script := "cat > snippet.py <<'END'\n" + snippet[2] + "END\n" + installed(t) + " snippet.py\n"
+	wantKeysPage(t, readme.Bash(t, t.TempDir(), script, "YURT_URL="+server.url, "YURT_API_KEY="+server.admin))
+}
+
+func TestTypescriptKeysPage(t *testing.T) {
+	snippet, server := snippets(t, "TYPESCRIPT.md", "js keys", 1)[0], keyedServer(t)
+	script := "cat > snippet.mjs <<'END'\n" + snippet[2] + "END\n" + node(t) + " snippet.mjs\n"
+	wantKeysPage(t, readme.Bash(t, installedTypescript(t), script, "YURT_URL="+server.url, "YURT_API_KEY="+server.admin))
+}
+
+// wantKeysPage looks at the output of a snippet about keys: the answer of the code, one sandbox, and entries of the audit log.
+func wantKeysPage(t *testing.T, out string) {
+	t.Helper()
+	if !strings.HasPrefix(out, "42\n1\n") || !strings.Contains(out, "create-session") {
+		t.Errorf("the snippet printed %q, expected 42, 1 and entries of the audit log", out)
+	}
+}
+
 func TestTypescriptKeys(t *testing.T) {
 	server := keyedServer(t)
 	project := installedTypescript(t)

@@ -13,7 +13,7 @@ import (
 
 func TestPythonScenariosLong(t *testing.T) {
 	interpreter, runner := installed(t), filepath.Join(python(t), "tests", "scenarios.py")
-	t.Run("server", func(t *testing.T) { Scenarios(t, true, interpreter, runner) })
+	t.Run("server", func(t *testing.T) { Scenarios(t, long, interpreter, runner) })
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, interpreter, runner) })
 }
 
@@ -38,7 +38,7 @@ func TestPythonVersions(t *testing.T) {
 	wheel := wheel(t)
 	for _, program := range found {
 		t.Run(filepath.Base(program), func(t *testing.T) {
-			Scenarios(t, false, environment(t, program, wheel), filepath.Join(python(t), "tests", "scenarios.py"))
+			Scenarios(t, short, environment(t, program, wheel), filepath.Join(python(t), "tests", "scenarios.py"))
 		})
 	}
 }

@@ -14,8 +14,9 @@ func TestPython(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	interpreter := installed(t)
 	t.Run("scenarios", func(t *testing.T) {
-		Scenarios(t, false, interpreter, filepath.Join(python(t), "tests", "scenarios.py"))
+		Scenarios(t, short, interpreter, filepath.Join(python(t), "tests", "scenarios.py"))
 	})
+	t.Run("keys", func(t *testing.T) { KeyScenarios(t, interpreter, filepath.Join(python(t), "tests", "scenarios.py")) })
 	t.Run("local", func(t *testing.T) { local(t, interpreter) })
 	t.Run("bad input", func(t *testing.T) { badInput(t, interpreter) })
 }

@@ -12,12 +12,29 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// Scenarios starts a runner against a server of its own, and reports each scenario as a test.
-// With long those that take long are run, and no others.
-func Scenarios(t *testing.T, long bool, command ...string) {
+// kind is a kind of scenarios, and the member of a scenario that says so.
+type kind string
+
+// The kinds of scenarios.
+const (
+	short kind = ""
+	long  kind = "long" // that take long
+	keys  kind = "keys" // that need a server that asks for keys
+)
+
+// Scenarios starts a runner against a server of its own, and reports each scenario of a kind as a test.
+func Scenarios(t *testing.T, only kind, command ...string) {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
-	NewFaults(t, testutil.BuildYurt(t, "yurt-sdk", "sdk")).scenarios(t, long, command...)
+	faults := NewFaults(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
+	play(t, only, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
+}
+
+// KeyScenarios runs the scenarios about keys against a server that asks for them. The runner has the key of an operator.
+func KeyScenarios(t *testing.T, command ...string) {
+	t.Helper()
+	server := keyedServer(t)
+	play(t, keys, []string{"YURT_URL=" + server.url, "YURT_API_KEY=" + server.admin}, command...)
 }
 
 // ClusterScenarios runs all scenarios against a controller of a cluster.
@@ -25,18 +42,17 @@ func ClusterScenarios(t *testing.T, command ...string) {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
 	faults := NewClusterFaults(t)
-	faults.scenarios(t, false, command...)
-	faults.scenarios(t, true, command...)
+	for _, only := range []kind{short, long} {
+		play(t, only, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
+	}
 }
 
-func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
+// play runs the scenarios of a kind.
+func play(t *testing.T, only kind, env []string, command ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "YURT_URL="+f.URL, "YURT_CONTROL="+f.Control,
+	cmd.Env = append(append(os.Environ(), env...), "YURT_ONLY="+string(only), "PYTHONDONTWRITEBYTECODE=1",
 		"YURT_SCENARIOS="+filepath.Join(testutil.Root(t), "test", "sdk", "scenarios.json"))
-	if long {
-		cmd.Env = append(cmd.Env, "YURT_LONG=1")
-	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
@@ -61,15 +77,15 @@ func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
 			}
 		})
 	}
-	for _, name := range names(t, long) {
+	for _, name := range names(t, only) {
 		if !told[name] {
 			t.Errorf("the runner says nothing of the scenario %q", name)
 		}
 	}
 }
 
-// names returns the names of the scenarios that take long, or of the others.
-func names(t *testing.T, long bool) []string {
+// names returns the names of the scenarios of a kind.
+func names(t *testing.T, only kind) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testutil.Root(t), "test", "sdk", "scenarios.json"))
 	if err != nil {
@@ -79,6 +95,7 @@ func names(t *testing.T, long bool) []string {
 		Scenarios []struct {
 			Name string `json:"name"`
 			Long bool   `json:"long"`
+			Keys bool   `json:"keys"`
 		} `json:"scenarios"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -86,7 +103,7 @@ func names(t *testing.T, long bool) []string {
 	}
 	var list []string
 	for _, scenario := range file.Scenarios {
-		if scenario.Long == long {
+		if scenario.Long == (only == long) && scenario.Keys == (only == keys) {
 			list = append(list, scenario.Name)
 		}
 	}

@@ -5,7 +5,6 @@ package sdk
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,28 +15,14 @@ import (
 
 func TestTypescriptScenariosLong(t *testing.T) {
 	runner := filepath.Join(installedTypescript(t), "scenarios.mjs")
-	t.Run("server", func(t *testing.T) { Scenarios(t, true, node(t), runner) })
+	t.Run("server", func(t *testing.T) { Scenarios(t, long, node(t), runner) })
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, node(t), runner) })
 }
 
 func TestGoScenariosLong(t *testing.T) {
 	runner := goRunner(t)
-	t.Run("server", func(t *testing.T) { Scenarios(t, true, runner) })
+	t.Run("server", func(t *testing.T) { Scenarios(t, long, runner) })
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, runner) })
-}
-
-// snippets returns the blocks of a guide, in the languages, and wants as many as there are at least.
-func snippets(t *testing.T, page, languages string, least int) [][]string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile("(?s)```("+languages+")\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(found) < least {
-		t.Fatalf("docs/%s has %d snippets, expected %d or more", page, len(found), least)
-	}
-	return found
 }
 
 func wantPlot(t *testing.T, dir string) {

@@ -18,7 +18,10 @@ func TestTypescript(t *testing.T) {
 	for _, form := range []string{"esm", "cjs"} {
 		t.Run(form, func(t *testing.T) {
 			t.Run("scenarios", func(t *testing.T) {
-				Scenarios(t, false, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
+				Scenarios(t, short, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
+			})
+			t.Run("keys", func(t *testing.T) {
+				KeyScenarios(t, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
 			})
 			t.Run("results and bad input", func(t *testing.T) {
 				url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))

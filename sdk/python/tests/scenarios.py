@@ -17,7 +17,8 @@ from typing import Any, Callable
 
 import httpx
 
-from yurt import Result, Sandbox, Yurt, YurtError
+import surface
+from yurt import CreatedKey, Result, Sandbox, Yurt, YurtError
 from yurt.errors import NotFoundError, ConflictError
 from yurt.models import Session
 
@@ -36,7 +37,7 @@ def compare(want: Any, got: Any, place: str) -> None:
         }
         if not all(checks[key](value) for key, value in want.items()):
             raise Mismatch(f"{place} is {got!r}; expected {want}")
-    elif isinstance(want, dict) and isinstance(got, dict):
+    elif isinstance(want, dict) and (isinstance(got, dict) or not want):
         for name, value in want.items():
             compare(value, got.get(name), f"{place}.{name}")
     elif want != got or isinstance(want, bool) != isinstance(got, bool):
@@ -72,26 +73,40 @@ class Scenario:
         self.client = client
         self.made: list[Sandbox] = []
         self.named: dict[str, Sandbox] = {}
+        self.keys: dict[str, CreatedKey] = {}
+        self.clients: list[Yurt] = []
 
     def run(self, steps: list[Json]) -> None:
         for number, step in enumerate(steps, 1):
-            place = f"step {number} ({step['do']})"
+            place, began = f"step {number} ({step['do']})", time.monotonic()
             try:
                 got = self.perform(step)
             except YurtError as error:
                 if "error" not in step:
                     raise Mismatch(f"{place} failed: {error!r} {error}") from error
-                compare(step["error"], {"code": error.code, "field": error.field, "request_id": error.request_id}, place + " error")
+                told = {"code": error.code, "field": error.field, "request_id": error.request_id, "retry_after": error.retry_after}
+                compare(step["error"], told, place + " error")
+                compare(step.get("seconds", {}), time.monotonic() - began, place + " seconds")
                 continue
             if "error" in step:
                 raise Mismatch(f"{place} returned {got}; expected the error {step['error']}")
             compare(step.get("expect", {}), got, place)
+            compare(step.get("seconds", {}), time.monotonic() - began, place + " seconds")
+
+    def client_of(self, step: Json) -> Yurt:
+        """Returns the client of a step, which may be one with a key that the scenario made."""
+        if "key" not in step:
+            return self.client
+        self.clients.append(Yurt(api_key=self.keys[step["key"]].key))
+        return self.clients[-1]
 
     def perform(self, step: Json) -> Json:
         arguments = numbers(step.get("with", {}))
         if step["do"] == "at_once":
             return self.at_once(step, arguments["count"])
         box = self.named.get(step.get("in", ""))
+        if step["do"] in surface.OPERATIONS:
+            return surface.OPERATIONS[step["do"]](self, step, arguments)
         operation = getattr(self, step["do"])
         if step["do"] in ("create", "connect", "list", "control"):
             return dict(operation(step, box, **arguments) or {})
@@ -104,6 +119,8 @@ class Scenario:
                 box.kill()
             except (ConflictError, NotFoundError):
                 pass
+        for client in self.clients:
+            client.close()
 
     def at_once(self, step: Json, count: int) -> Json:
         def one(_: int) -> None:
@@ -118,13 +135,13 @@ class Scenario:
         return {}
 
     def create(self, step: Json, _: Sandbox | None, **arguments: Any) -> Json:
-        box = Sandbox.create(client=self.client, **arguments)
+        box = Sandbox.create(client=self.client_of(step), **arguments)
         self.made.append(box)
         self.named[step.get("as", "")] = box
         return session_json(box.info)
 
     def connect(self, step: Json, box: Sandbox | None, id: str = "") -> Json:
-        found = Sandbox.connect(box.id if box else id, client=self.client)
+        found = Sandbox.connect(box.id if box else id, client=self.client_of(step))
         self.named[step.get("as", "")] = found
         return session_json(found.info)
 
@@ -195,8 +212,8 @@ class Scenario:
     def processes(self, box: Sandbox, named: str) -> Json:
         return {"count": sum(process.name == named for process in box.processes.list())}
 
-    def write_file(self, box: Sandbox, path: str, **data: str) -> Json:
-        return {"size": box.files.write(path, base64.b64decode(data["base64"]) if "base64" in data else data["text"]).size}
+    def write_file(self, box: Sandbox, path: str, append: bool = False, **data: str) -> Json:
+        return {"size": box.files.write(path, base64.b64decode(data["base64"]) if "base64" in data else data["text"], append=append).size}
 
     def read_file(self, box: Sandbox, path: str, bytes: bool = False) -> Json:
         if bytes:
@@ -233,7 +250,8 @@ def main() -> None:
     with open(os.environ["YURT_SCENARIOS"], encoding="utf-8") as file:
         scenarios = json.load(file)["scenarios"]
     for wanted in scenarios:
-        if bool(wanted.get("long")) != (os.environ.get("YURT_LONG") == "1"):
+        only = os.environ.get("YURT_ONLY")
+        if only not in wanted if only else "long" in wanted or "keys" in wanted:
             continue
         with Yurt() as client:
             scenario, told = Scenario(client), {"scenario": wanted["name"], "ok": True}

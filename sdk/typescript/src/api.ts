@@ -17,6 +17,12 @@ export interface components {
             /** Format: int64 */
             size: number;
         };
+        AuditList: {
+            /** @description Newest first. An entry is there within a second or so of its request. */
+            entries: components["schemas"]["Entry"][] | null;
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
+        };
         ByteRange: {
             /**
              * Format: int64
@@ -60,6 +66,47 @@ export interface components {
         ContextList: {
             /** @description By name; at most 16. */
             contexts: components["schemas"]["Context"][] | null;
+        };
+        CreatedKey: {
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description From then on it opens no door; absent for a key that does not expire.
+             */
+            expires_at?: string;
+            id: string;
+            /** @description The key itself. It is shown this once. */
+            key: string;
+            /**
+             * Format: date-time
+             * @description When it was last used, to the minute; absent for a key that was not used.
+             */
+            last_used_at?: string;
+            /** @description For its users to tell it by. */
+            name?: string;
+            /** @description Of the API key that made it, of a session token: the token ends with it. */
+            parent_id?: string;
+            /** Format: date-time */
+            revoked_at?: string;
+            scopes: string[] | null;
+            /** @description Of the one session that it is for, of a session token. */
+            session_id?: string;
+            tenant: string;
+        };
+        CreateKeyBody: {
+            /**
+             * @description After which it opens no door, 1s to ten years. Default never.
+             * @example 30
+             * @example 30s
+             */
+            expires_in?: number | string | null;
+            /** @description For its users to tell it by. */
+            name?: string | null;
+            /** @description What it lets its users do. */
+            scopes: ("sessions:read" | "sessions:write" | "sessions:execute" | "files" | "templates" | "pools" | "nodes" | "admin")[];
+            /** @description Whose key it is. Default the caller's tenant; the operator may name another. */
+            tenant?: string | null;
         };
         CreateSessionBody: {
             /** @description Whose session it is. It is placed where sessions of the same agent were, if that can be. */
@@ -114,6 +161,16 @@ export interface components {
              */
             timeout?: number | string | null;
         };
+        CreateTokenBody: {
+            /**
+             * @description After which it opens no door, 1s to 24h, and not after the caller's key. Default 1h.
+             * @example 30
+             * @example 30s
+             */
+            expires_in?: number | string | null;
+            /** @description What the token lets its holder do, of what the caller may do. */
+            scopes: ("sessions:read" | "sessions:write" | "sessions:execute" | "files")[];
+        };
         DisplayEvent: {
             clear?: boolean;
             cut?: boolean;
@@ -138,6 +195,49 @@ export interface components {
              * @example 2m
              */
             grace?: number | string | null;
+        };
+        Entry: {
+            /**
+             * @description The operation of this document, the tool of MCP behind mcp:, or the kind of event.
+             * @example create-session
+             */
+            action: string;
+            /** @description From which the request came. */
+            address?: string;
+            /**
+             * Format: date-time
+             * @description When the request came, or the event happened.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description How many requests or events the entry stands for: a flood has one entry a second.
+             */
+            count: number;
+            /**
+             * @description allowed: it was done; denied: the caller might not; failed: it could not be done; event: it happened by itself.
+             * @enum {string}
+             */
+            decision: "allowed" | "denied" | "failed" | "event";
+            /** @description Why it was denied, or the event in words. */
+            detail?: string;
+            /** @example aud_4tqzplnr3mzsyzsylstojxrtb4 */
+            id: string;
+            /** @description Of the API key of the caller; absent on a server without keys. */
+            key_id?: string;
+            /** @description Names the request in the server's log. */
+            request_id?: string;
+            /** @description That the action was about. */
+            session_id?: string;
+            /**
+             * Format: int64
+             * @description Of the answer, in HTTP.
+             */
+            status?: number;
+            /** @description The path of the request, without its query. */
+            target?: string;
+            /** @description Of the caller, or of the session of an event; absent for a caller that is not known. */
+            tenant?: string;
         };
         EventBody: {
             /** Format: date-time */
@@ -383,6 +483,37 @@ export interface components {
             level: string;
             per_execution?: boolean;
             system_calls?: string[] | null;
+        };
+        Key: {
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description From then on it opens no door; absent for a key that does not expire.
+             */
+            expires_at?: string;
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was last used, to the minute; absent for a key that was not used.
+             */
+            last_used_at?: string;
+            /** @description For its users to tell it by. */
+            name?: string;
+            /** @description Of the API key that made it, of a session token: the token ends with it. */
+            parent_id?: string;
+            /** Format: date-time */
+            revoked_at?: string;
+            scopes: string[] | null;
+            /** @description Of the one session that it is for, of a session token. */
+            session_id?: string;
+            tenant: string;
+        };
+        KeyList: {
+            /** @description Newest first; revoked and expired ones are kept for 30 days. */
+            keys: components["schemas"]["Key"][] | null;
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
         };
         LogBody: {
             /** Format: date-time */
@@ -695,6 +826,83 @@ export interface components {
              * @example 3s
              */
             timeout?: number | string | null;
+        };
+        Quotas: {
+            /**
+             * Format: double
+             * @description Cores of all sessions together.
+             */
+            cpu?: number;
+            /**
+             * Format: int64
+             * @description Sessions that are made within a minute.
+             */
+            creates_per_minute?: number;
+            /**
+             * Format: int64
+             * @description Bytes of the workspaces of all sessions together.
+             */
+            disk?: number;
+            /**
+             * Format: int64
+             * @description Executions at once.
+             */
+            executions?: number;
+            /**
+             * Format: int64
+             * @description Bytes of memory of all sessions together.
+             */
+            memory?: number;
+            /**
+             * Format: int64
+             * @description Sessions at once, paused ones included.
+             */
+            sessions?: number;
+            /**
+             * Format: int64
+             * @description Bytes of results that are kept. Above it no execution begins; it is looked at every 5 s.
+             */
+            storage?: number;
+        };
+        QuotasBody: {
+            /**
+             * Format: double
+             * @description Cores of all sessions together.
+             */
+            cpu?: number | null;
+            /**
+             * Format: int64
+             * @description Sessions that are made within a minute.
+             */
+            creates_per_minute?: number | null;
+            /**
+             * @description Workspaces of all sessions together.
+             * @example 536870912
+             * @example 512Mi
+             */
+            disk?: number | string | null;
+            /**
+             * Format: int64
+             * @description Executions at once.
+             */
+            executions?: number | null;
+            /**
+             * @description Memory of all sessions together.
+             * @example 536870912
+             * @example 512Mi
+             */
+            memory?: number | string | null;
+            /**
+             * Format: int64
+             * @description Sessions at once, paused ones included.
+             */
+            sessions?: number | null;
+            /**
+             * @description Results that are kept. Above it no execution begins; it is looked at every 5 s.
+             * @example 536870912
+             * @example 512Mi
+             */
+            storage?: number | string | null;
         };
         QuotaUse: {
             /**
@@ -1009,6 +1217,18 @@ export interface components {
         TemplateList: {
             templates: components["schemas"]["Template"][] | null;
         };
+        TenantList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
+            /** @description By name: those that have quotas, keys or sessions. */
+            tenants: components["schemas"]["TenantUsage"][] | null;
+        };
+        TenantUsage: {
+            /** @description A quota that is absent is no bound. */
+            quotas: components["schemas"]["Quotas"];
+            tenant: string;
+            usage: components["schemas"]["Usage"];
+        };
         TerminalBody: {
             /**
              * Format: int32
@@ -1099,6 +1319,34 @@ export interface components {
             bytes: number;
             /** Format: int64 */
             entries: number;
+        };
+        Usage: {
+            /** Format: double */
+            cpu: number;
+            /**
+             * Format: int64
+             * @description Sessions that were made within the last minute.
+             */
+            creates_per_minute: number;
+            /**
+             * Format: int64
+             * @description bytes
+             */
+            disk: number;
+            /** Format: int64 */
+            executions: number;
+            /**
+             * Format: int64
+             * @description bytes
+             */
+            memory: number;
+            /** Format: int64 */
+            sessions: number;
+            /**
+             * Format: int64
+             * @description bytes
+             */
+            storage: number;
         };
         VersionBody: {
             commit?: string;

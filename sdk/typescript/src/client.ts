@@ -1,11 +1,13 @@
 // The connection to one server.
 
 import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problemError } from "./errors.js";
+import type { Container, RuntimeInfo, Version } from "./models.js";
 import { platform, type LocalServer } from "./platform/platform.js";
 import { EventStream } from "./stream.js";
-import { authorization, encode } from "./wire.js";
+import { API, type Query, authorization, encode, queryOf } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
+const idempotent = ["GET", "PUT", "DELETE"]; // methods whose requests a server may see twice
 
 /** Options of every call: a signal that interrupts it. */
 export interface CallOptions {
@@ -30,6 +32,8 @@ export interface Request extends CallOptions {
   headers?: Record<string, string> | undefined;
   /** Send it again if its answer is lost. */
   repeat?: boolean | undefined;
+  /** The server must not see it twice. */
+  once?: boolean | undefined;
 }
 
 /** A client of one server. Sandboxes make their own; several of them may share one. */
@@ -69,7 +73,10 @@ export class Yurt {
     await this.close();
   }
 
-  /** Sends a request and returns the response of a success. One that may be repeated is, until patience ends. */
+  /**
+   * Sends a request and returns the response of a success. One that may be repeated is, until patience ends, and not before the time
+   * that the server names by Retry-After.
+   */
   async send(method: string, path: string, request: Request = {}): Promise<Response> {
     const body = request.json ? encode(request.json) : request.body;
     const headers = { ...(request.json && { "content-type": "application/json" }), ...this.authorization, ...request.headers };
@@ -78,15 +85,18 @@ export class Yurt {
     // Where a redirect could be followed, Node keeps all of the body to send it again.
     if (streams) Object.assign(once, { duplex: "half", redirect: "error" });
     let end = 0;
-    for (let pause = 50; ; pause = Math.min(2 * pause, slowest)) {
+    for (let pause = 50, wait = 0; ; pause = Math.min(2 * pause, slowest)) {
       try {
         return await this.#once(path, once);
       } catch (error) {
         end ||= Date.now() + this.patience * 1000;
-        const again = request.repeat || (!streams && neverSent(error));
-        if (!again || !(error instanceof UnavailableError || error instanceof OverloadedError) || Date.now() + pause > end) throw error;
+        if (!(error instanceof UnavailableError || error instanceof OverloadedError)) throw error;
+        const refused = error.retryAfter !== undefined && idempotent.includes(method) && !request.once;
+        const again = request.repeat || (!streams && (refused || neverSent(error)));
+        wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // lest all that were refused come back at once
+        if (!again || Date.now() + wait > end) throw error;
       }
-      await sleep(pause, request.signal);
+      await sleep(wait, request.signal);
     }
   }
 
@@ -95,7 +105,7 @@ export class Yurt {
     try {
       response = await this.#fetch(this.url + path, request);
       if (response.ok) return response;
-      throw problemError(response.status, await response.text());
+      throw problemError(response.status, await response.text(), response.headers.get("retry-after"));
     } catch (error) {
       throw this.broken(error, request.signal ?? undefined, 'is "yurt dev" running there?');
     }
@@ -124,6 +134,30 @@ export class Yurt {
     } catch (error) {
       throw new YurtError(`the answer of ${this.url} is not one of Yurt: ${String(error)}`, { code: "internal", cause: error });
     }
+  }
+
+  /** Yields the pages of a list. */
+  async *pages<T extends { next_cursor: string }>(path: string, query: Query, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.call<T>("GET", path + queryOf({ ...query, cursor }), { signal: options.signal });
+      yield page;
+      if (!(cursor = page.next_cursor)) return;
+    }
+  }
+
+  /** Says which build the server is. */
+  version(options: CallOptions = {}): Promise<Version> {
+    return this.call("GET", "/version", options);
+  }
+
+  /** Lists the installed language runtimes. */
+  async runtimes(options: CallOptions = {}): Promise<RuntimeInfo[]> {
+    return (await this.call<{ runtimes: RuntimeInfo[] | null }>("GET", API + "/runtimes", options)).runtimes ?? [];
+  }
+
+  /** Lists the sandboxes under the sessions, the warm ones too, oldest first. */
+  async containers(options: CallOptions = {}): Promise<Container[]> {
+    return (await this.call<{ containers: Container[] | null }>("GET", API + "/containers", options)).containers ?? [];
   }
 
   /** Yields each event of a stream. */

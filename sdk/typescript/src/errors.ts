@@ -6,6 +6,7 @@ export interface ErrorDetails {
   code: string;
   field?: string | undefined;
   requestId?: string | undefined;
+  retryAfter?: number | undefined;
   cause?: unknown;
 }
 
@@ -16,6 +17,8 @@ export class YurtError extends Error {
   readonly field: string | undefined;
   /** Names the request in the server's log. */
   readonly requestId: string | undefined;
+  /** Seconds after which the server, which did not do the work, may be asked again, if it said so. */
+  readonly retryAfter: number | undefined;
 
   constructor(message: string, details: ErrorDetails) {
     const place = details.field ? `${details.field}: ` : "";
@@ -25,6 +28,7 @@ export class YurtError extends Error {
     this.code = details.code;
     this.field = details.field;
     this.requestId = details.requestId;
+    this.retryAfter = details.retryAfter;
   }
 }
 
@@ -40,7 +44,7 @@ export class NotFoundError extends YurtError {}
 /** The object is in a state that does not allow the call, such as a sandbox that has ended. */
 export class ConflictError extends YurtError {}
 
-/** The server is full; try again later. */
+/** The server is full, or the tenant has as much as its quotas allow; try again after `retryAfter` seconds. */
 export class OverloadedError extends YurtError {}
 
 /** No server answers, or a part that it needs is not there now. */
@@ -71,15 +75,24 @@ const byStatus: Record<number, Kind> = {
   422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
 };
 
-/** Returns the error of an answer. */
-export function problemError(status: number, body: string): YurtError {
+/** Reads a Retry-After header: seconds, or a date. */
+function waitOf(header: string | null | undefined): number | undefined {
+  if (!header) return undefined;
+  if (/^[0-9]{1,9}$/.test(header)) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, (at - Date.now()) / 1000);
+}
+
+/** Returns the error of an answer, which may have a Retry-After header. */
+export function problemError(status: number, body: string, header?: string | null): YurtError {
   const Kind = byStatus[status] ?? ServerError;
+  const retryAfter = status === 429 || status === 503 ? waitOf(header) : undefined;
   const problem = parseProblem(body);
   if (!problem) {
     const code = Kind === UnavailableError ? "unavailable" : "internal";
-    return new Kind(`the server answered ${status}, which is not an answer of Yurt; check the address`, { code });
+    return new Kind(`the server answered ${status}, which is not an answer of Yurt; check the address`, { code, retryAfter });
   }
-  return new Kind(problem.detail || problem.title, { code: problem.code, field: problem.field, requestId: problem.request_id });
+  return new Kind(problem.detail || problem.title, { code: problem.code, field: problem.field, requestId: problem.request_id, retryAfter });
 }
 
 function parseProblem(body: string): Problem | undefined {

@@ -2,7 +2,7 @@
 
 import { type CallOptions, type Yurt, unless } from "./client.js";
 import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
-import type { FileEvent, FileInfo, FileList } from "./models.js";
+import type { FileEvent, FileInfo, FileList, Unpacked } from "./models.js";
 import { platform, type Progress, type Upload } from "./platform/platform.js";
 import { pathOf, queryOf } from "./wire.js";
 
@@ -68,7 +68,7 @@ export class Files {
 
   #put(path: string, body: BodyInit, { append, mode, signal }: WriteOptions): Promise<FileInfo> {
     const query = queryOf({ append: append || undefined, mode });
-    return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, signal });
+    return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, once: append, signal });
   }
 
   /** Uploads a local file, by its path, or bytes as they come. */
@@ -88,33 +88,30 @@ export class Files {
 
   /** Downloads to a local file, or to a stream, and returns the size. A download that fails leaves no file behind. */
   async download(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
-    const { onProgress, signal } = options;
-    const response = await this.#client.send("GET", this.#at(path), { repeat: true, signal });
-    const total = Number(response.headers.get("content-length")) || undefined;
-    let size = 0;
-    const counted = response.body!.pipeThrough(counting(total, (done, of) => {
-      size = done;
-      onProgress?.(done, of);
-    }), { signal });
-    try {
-      if (typeof target === "string") await platform().saveFile(target, counted);
-      else await counted.pipeTo(target);
-    } catch (error) {
-      if (signal?.aborted || !isNetwork(error)) throw signal?.aborted ? signal.reason : error;
-      throw new UnavailableError(`the download of ${JSON.stringify(path)} broke off after ${size} bytes; try again`, { code: "unavailable", cause: error });
-    }
-    return size;
+    return save(await this.#client.send("GET", this.#at(path), { repeat: true, signal: options.signal }), path, target, options);
+  }
+
+  /** Downloads a directory and all below it as a tar archive, and returns its size. Names and links in it are those of untrusted code. */
+  async pack(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
+    const response = await this.#client.send("POST", this.#session + "/files/archive", { json: { path }, signal: options.signal });
+    return save(response, path, target, options);
+  }
+
+  /** Unpacks a tar archive in a directory, which is made. Files that were unpacked before an error stay. */
+  async unpack(source: Source, path = "", options: TransferOptions = {}): Promise<Unpacked> {
+    const { body, total } = await opened(source);
+    const whole = platform().put && body instanceof Blob; // a browser sends no stream over HTTP/1.1
+    const sent = whole ? body : (body instanceof Blob ? body.stream() : body).pipeThrough(counting(total, options.onProgress));
+    const headers = { "content-type": "application/x-tar" };
+    return this.#client.call("POST", `${this.#session}/files/archive${queryOf({ path })}`, { body: sent, headers, signal: options.signal });
   }
 
   /** Lists the contents of a directory, so many levels deep. */
   async list(path = "", options: CallOptions & { depth?: number } = {}): Promise<FileInfo[]> {
     const found: FileInfo[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const query = queryOf({ list: path, depth: options.depth ?? 1, cursor });
-      const page = await this.#client.call<FileList>("GET", `${this.#session}/files${query}`, { signal: options.signal });
-      found.push(...(page.files ?? []));
-      if (!(cursor = page.next_cursor)) return found;
-    }
+    const query = { list: path, depth: options.depth ?? 1 };
+    for await (const page of this.#client.pages<FileList>(this.#session + "/files", query, options)) found.push(...(page.files ?? []));
+    return found;
   }
 
   async stat(path: string, options: CallOptions = {}): Promise<FileInfo> {
@@ -130,6 +127,11 @@ export class Files {
     return this.#client.call("PATCH", this.#at(path), { json: { path: to, overwrite: options.overwrite ?? false }, signal: options.signal });
   }
 
+  /** Gives a file other permission bits, in octal such as "755". */
+  chmod(path: string, mode: string, options: CallOptions = {}): Promise<FileInfo> {
+    return this.#client.call("PATCH", this.#at(path), { json: { mode }, signal: options.signal });
+  }
+
   async remove(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {
     await this.#client.send("DELETE", this.#at(path) + queryOf({ recursive: options.recursive }), { signal: options.signal });
   }
@@ -139,6 +141,24 @@ export class Files {
     const query = queryOf({ path, recursive: options.recursive ?? false });
     return this.#client.events("GET", `${this.#session}/watch${query}`, { signal: options.signal });
   }
+}
+
+/** Saves the body of an answer. */
+async function save(response: Response, path: string, target: string | WritableStream<Uint8Array>, { onProgress, signal }: TransferOptions): Promise<number> {
+  const total = Number(response.headers.get("content-length")) || undefined;
+  let size = 0;
+  const counted = response.body!.pipeThrough(counting(total, (done, of) => {
+    size = done;
+    onProgress?.(done, of);
+  }), { signal });
+  try {
+    if (typeof target === "string") await platform().saveFile(target, counted);
+    else await counted.pipeTo(target);
+  } catch (error) {
+    if (signal?.aborted || !isNetwork(error)) throw signal?.aborted ? signal.reason : error;
+    throw new UnavailableError(`the download of ${JSON.stringify(path)} broke off after ${size} bytes; try again`, { code: "unavailable", cause: error });
+  }
+  return size;
 }
 
 async function opened(source: Source): Promise<Upload> {

@@ -1,5 +1,6 @@
 // All that the package offers, on every platform.
 
+export { AuditLog, type AuditOptions, type KeyOptions, Keys, type QuotaOptions, Tenants } from "./accounts.js";
 export { type CallOptions, type ClientOptions, Yurt } from "./client.js";
 export {
   AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
@@ -7,8 +8,8 @@ export {
 export { type Callbacks, Execution } from "./execution.js";
 export { Files, type Source, type TransferOptions, type WriteOptions } from "./files.js";
 export type * from "./models.js";
-export { Contexts, type LanguageOptions, Pools, Processes, type QuestionOptions, Templates } from "./parts.js";
-export { Display, Event, Result, type Row } from "./results.js";
+export { Contexts, type LanguageOptions, Nodes, Pools, Processes, type ProgressOptions, type QuestionOptions, Templates } from "./parts.js";
+export { Display, Event, LogEntry, Result, type Row } from "./results.js";
 export {
   type CodeOptions, type CreateOptions, type Duration, type InvokeOptions, type ListOptions, type Place, type RunOptions, Sandbox,
 } from "./sandbox.js";

@@ -1,9 +1,9 @@
 // The smaller parts of a sandbox and of a server.
 
-import type { CallOptions, Yurt } from "./client.js";
-import { UnavailableError, problemError } from "./errors.js";
-import type { Completion, Context, Inspection, Pool, Process, Template, TemplateEvent } from "./models.js";
-import { API, given, queryOf, segment } from "./wire.js";
+import type { CallOptions, Request, Yurt } from "./client.js";
+import { UnavailableError, YurtError, problemError } from "./errors.js";
+import type { Completion, Context, Drain, Inspection, NodeInfo, Pool, Process, Template, TemplateEvent } from "./models.js";
+import { API, encode, given, queryOf, segment } from "./wire.js";
 
 export interface LanguageOptions extends CallOptions {
   language?: string;
@@ -15,6 +15,11 @@ export interface QuestionOptions extends LanguageOptions {
   name?: string;
   /** In Unicode code points. Default: the end of the code. */
   cursor?: number;
+}
+
+export interface ProgressOptions extends CallOptions {
+  /** Is called with the output of package managers. */
+  onProgress?: (text: string) => unknown;
 }
 
 /** Interpreters whose variables, imports and working directory last from one execution to the next. */
@@ -92,18 +97,64 @@ export class Templates {
   }
 
   /** Makes a template from HCL text that holds one, or from the same as an object. onProgress gets the output of package managers. */
-  async create(source: string | object, { onProgress, signal }: CallOptions & { onProgress?: (text: string) => unknown } = {}): Promise<Template> {
-    const [kind, body] = typeof source === "string" ? ["hcl", source] : ["json", JSON.stringify(source)];
-    for await (const event of this.#client.events<TemplateEvent>("POST", this.#path, { body, headers: { "content-type": `application/${kind}` }, signal })) {
-      if (event.type === "progress") await onProgress?.(event.data ?? "");
+  create(source: string | object, options: ProgressOptions = {}): Promise<Template> {
+    return this.#make("POST", this.#path, source, options);
+  }
+
+  /** Gives a name another template, or makes it. Sandboxes that there are go on as they began. */
+  async replace(name: string, source: string | object, options: ProgressOptions = {}): Promise<Template> {
+    return this.#make("PUT", `${this.#path}/${segment(name)}`, source, options);
+  }
+
+  /** Has each node that can run the template install its packages, and returns the names of these nodes. */
+  async prepare(name: string, options: ProgressOptions = {}): Promise<string[]> {
+    return (await this.#follow("POST", `${this.#path}/${segment(name)}/prepare`, {}, options)).nodes ?? [];
+  }
+
+  async #make(method: string, path: string, source: string | object, options: ProgressOptions): Promise<Template> {
+    const [kind, body] = typeof source === "string" ? ["hcl", source] : ["json", encode(source)];
+    const { template } = await this.#follow(method, path, { body, headers: { "content-type": `application/${kind}` } }, options);
+    if (!template) throw new YurtError("the server did not tell the template", { code: "internal" });
+    return template;
+  }
+
+  /** Sends a request about templates, tells its progress, and returns its last event. */
+  async #follow(method: string, path: string, request: Request, { onProgress, signal }: ProgressOptions): Promise<TemplateEvent> {
+    for await (const event of this.#client.events<TemplateEvent>(method, path, { ...request, signal })) {
       if (event.problem) throw problemError(event.problem.status, JSON.stringify(event.problem));
-      if (event.template) return event.template;
+      if (event.type !== "progress") return event;
+      await onProgress?.(event.data ?? "");
     }
     throw new UnavailableError("the connection broke before the server was done with the template; ask whether it is there", { code: "unavailable" });
   }
 
   async delete(name: string, options: CallOptions = {}): Promise<void> {
     await this.#client.send("DELETE", `${this.#path}/${segment(name)}`, options);
+  }
+}
+
+/** The machines that sandboxes are on. */
+export class Nodes {
+  readonly #client: Yurt;
+  readonly #path = API + "/nodes";
+
+  constructor(client: Yurt) {
+    this.#client = client;
+  }
+
+  /** Lists the nodes by name, as they were last heard. */
+  async list(options: CallOptions = {}): Promise<NodeInfo[]> {
+    return (await this.#client.call<{ nodes: NodeInfo[] | null }>("GET", this.#path, options)).nodes ?? [];
+  }
+
+  /** Has a node take no new sandboxes, and ends those on it once the grace is over, of seconds or text such as "10m". */
+  async drain(name: string, { grace, signal }: CallOptions & { grace?: number | string } = {}): Promise<Drain> {
+    return this.#client.call("POST", `${this.#path}/${segment(name)}/drain`, { json: given({ grace }), signal });
+  }
+
+  /** Has a node that drains take sandboxes again. */
+  async undrain(name: string, options: CallOptions = {}): Promise<Drain> {
+    return this.#client.call("DELETE", `${this.#path}/${segment(name)}/drain`, options);
   }
 }
 

@@ -1,7 +1,7 @@
 // The results of executions, and the events on the way there.
 
 import { CodeFailedError } from "./errors.js";
-import type { Artifact, EventBody, ExecutionError, Gap, Metrics, ResultBody, Truncated } from "./models.js";
+import type { Artifact, EventBody, ExecutionError, Gap, LogBody, Metrics, ResultBody, Truncated } from "./models.js";
 import { fromBase64 } from "./wire.js";
 
 const tableType = "application/vnd.dataresource+json";
@@ -181,11 +181,45 @@ export class Event {
 
   /** The output as it was written. */
   get bytes(): Uint8Array {
-    return this.body.data_base64 === undefined ? new TextEncoder().encode(this.body.data ?? "") : fromBase64(this.body.data_base64);
+    return bytesOf(this.body);
   }
 
   /** The output as text; bytes that are no UTF-8 become U+FFFD. */
   get text(): string {
     return this.body.data ?? new TextDecoder().decode(this.bytes);
   }
+}
+
+/** A piece of the output of executions. */
+export class LogEntry {
+  constructor(
+    /** As the REST API has it. */
+    readonly body: LogBody,
+  ) {}
+
+  get type(): LogBody["type"] {
+    return this.body.type;
+  }
+
+  get at(): Date {
+    return new Date(this.body.at);
+  }
+
+  get executionId(): string {
+    return this.body.execution_id ?? "";
+  }
+
+  /** The output as it was written. */
+  get bytes(): Uint8Array {
+    return bytesOf(this.body);
+  }
+
+  /** The output as text; bytes that are no UTF-8 become U+FFFD. */
+  get text(): string {
+    return this.body.data ?? new TextDecoder().decode(this.bytes);
+  }
+}
+
+function bytesOf(body: EventBody | LogBody): Uint8Array {
+  return body.data_base64 === undefined ? new TextEncoder().encode(body.data ?? "") : fromBase64(body.data_base64);
 }

@@ -4,9 +4,11 @@ import { type CallOptions, type ClientOptions, Yurt, unless } from "./client.js"
 import { ConflictError, NotFoundError, YurtError } from "./errors.js";
 import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
-import type { LogBody, ResourcesBody, SandboxStats, Session, SessionList } from "./models.js";
+import type {
+  CreatedKey, ExecutionList, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionList, Transition,
+} from "./models.js";
 import { Contexts, Processes } from "./parts.js";
-import type { Result } from "./results.js";
+import { LogEntry, type Result } from "./results.js";
 import { Terminal } from "./terminal.js";
 import { API, type FileMap, filesOf, given, queryOf, segment } from "./wire.js";
 
@@ -32,6 +34,8 @@ export interface CreateOptions extends Place {
   agentId?: string;
   /** Take the agent's live sandbox, if it has one of this kind. */
   reuse?: boolean;
+  /** Default: persistent. An ephemeral sandbox ends after its first execution. */
+  mode?: "ephemeral" | "persistent";
   /** Start `yurt dev` for the sandbox, and end it with the sandbox. */
   local?: boolean;
 }
@@ -107,9 +111,9 @@ export class Sandbox {
 
   /** Makes a sandbox. A request whose answer is lost is repeated, and makes no second one. */
   static async create(options: CreateOptions = {}): Promise<Sandbox> {
-    const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, signal } = options;
+    const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, mode, signal } = options;
     const json = given({
-      template_id: template, timeout, idle_timeout: idleTimeout, env, metadata, resources, files: filesOf(files), agent_id: agentId, reuse,
+      template_id: template, timeout, idle_timeout: idleTimeout, env, metadata, resources, files: filesOf(files), agent_id: agentId, reuse, mode,
     });
     const client = options.client ?? (options.local ? await Yurt.local(options) : new Yurt(options));
     try {
@@ -135,12 +139,10 @@ export class Sandbox {
     const client = options.client ?? new Yurt(options);
     const filter = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
     const found: Session[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const query = queryOf({ ...filter, template_id: template, agent_id: agentId, cursor });
-      const page = await client.call<SessionList>("GET", `${API}/sessions${query}`, { signal });
+    for await (const page of client.pages<SessionList>(`${API}/sessions`, { ...filter, template_id: template, agent_id: agentId }, { signal })) {
       found.push(...(page.sessions ?? []).filter((session) => ended || !session.ended_at));
-      if (!(cursor = page.next_cursor)) return found;
     }
+    return found;
   }
 
   async #start(body: object, signal: AbortSignal | undefined): Promise<Execution> {
@@ -190,23 +192,45 @@ export class Sandbox {
     return new Execution(this.client, `${this.#path}/executions/${segment(id)}`);
   }
 
-  /** Opens a terminal on the shell, or on a line for it. */
-  pty(command?: string, options: CallOptions & { cwd?: string; rows?: number; cols?: number } = {}): Promise<Terminal> {
-    const { cwd, rows = 24, cols = 80, signal } = options;
-    return Terminal.open(this.client, `${this.#path}/pty${queryOf({ command, cwd, rows, cols })}`, signal);
+  /** Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id. */
+  pty(command?: string, options: CallOptions & { cwd?: string; rows?: number; cols?: number; executionId?: string } = {}): Promise<Terminal> {
+    const { cwd, rows = 24, cols = 80, executionId, signal } = options;
+    const query = queryOf({ command, cwd, rows, cols, execution_id: executionId });
+    return Terminal.open(this.client, `${this.#path}/pty${query}`, signal);
   }
 
   /** Returns the last bytes of the output of executions, the newest last. */
-  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogBody[]> {
-    return (await this.client.call<{ logs: LogBody[] | null }>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal })).logs ?? [];
+  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogEntry[]> {
+    const { logs } = await this.client.call<{ logs: LogBody[] | null }>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal });
+    return (logs ?? []).map((entry) => new LogEntry(entry));
   }
 
   /** Yields the entries of logs, and then the output of executions as it comes, until the sandbox has ended. */
-  async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogBody, void, undefined> {
+  async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogEntry, void, undefined> {
     for await (const entry of this.client.events<LogBody>("GET", `${this.#path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
       if (entry.type === "ended") return;
-      yield entry;
+      yield new LogEntry(entry);
     }
+  }
+
+  /** Lists what ran and runs in the sandbox, newest first, without the results; execution(id) has those. */
+  async executions(options: CallOptions = {}): Promise<ExecutionSummary[]> {
+    const found: ExecutionSummary[] = [];
+    for await (const page of this.client.pages<ExecutionList>(this.#path + "/executions", {}, options)) found.push(...(page.executions ?? []));
+    return found;
+  }
+
+  /** Lists the changes of the sandbox's state, oldest first. */
+  async events(options: CallOptions = {}): Promise<Transition[]> {
+    return (await this.client.call<{ events: Transition[] | null }>("GET", this.#path + "/events", options)).events ?? [];
+  }
+
+  /**
+   * Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone. It ends with the sandbox and
+   * with the client's key. That key has the scopes, and is no key of an administrator.
+   */
+  createToken(scopes: string[], { expiresIn, signal }: CallOptions & { expiresIn?: Duration } = {}): Promise<CreatedKey> {
+    return this.client.call("POST", this.#path + "/tokens", { json: given({ scopes, expires_in: expiresIn }), signal });
   }
 
   metrics(options: CallOptions = {}): Promise<SandboxStats> {

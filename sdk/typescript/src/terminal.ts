@@ -47,7 +47,8 @@ export class Terminal implements AsyncIterable<Uint8Array> {
         opening.then((socket) => socket.close(), () => undefined);
         throw signal.reason;
       }
-      if (error instanceof Refused) throw problemError(error.status, error.body);
+      if (error instanceof YurtError) throw error;
+      if (error instanceof Refused) throw problemError(error.status, error.body, error.retryAfter);
       throw new UnavailableError(`no terminal could be opened at ${client.url}: ${String(error)}`, { code: "unavailable", cause: error });
     }
     const first = await terminal.#next();

@@ -52,8 +52,11 @@ export function given<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
+/** Parameters of a query. */
+export type Query = Record<string, string | number | boolean | undefined>;
+
 /** Writes the members that are given as a query, with its question mark. */
-export function queryOf(members: Record<string, string | number | boolean | undefined>): string {
+export function queryOf(members: Query): string {
   const pairs = Object.entries(members).filter(([, value]) => value !== undefined);
   return pairs.length === 0 ? "" : "?" + new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { sdk } from "./sdk.mjs";
+import * as surface from "./surface.mjs";
 
 const { ConflictError, NotFoundError, Sandbox, Yurt, YurtError } = sdk;
 const mib = Buffer.alloc(1 << 20, Uint8Array.from({ length: 256 }, (_, i) => i));
@@ -52,6 +53,7 @@ const peakMib = () => Math.floor(process.resourceUsage().maxRSS / 1024);
 class Scenario {
   made = [];
   named = {};
+  keys = {};
 
   constructor(client) {
     this.client = client;
@@ -60,24 +62,35 @@ class Scenario {
   async run(steps) {
     for (const [i, step] of steps.entries()) {
       const place = `step ${i + 1} (${step.do})`;
+      const began = performance.now();
+      const timed = () => step.seconds && compare(step.seconds, (performance.now() - began) / 1000, place + " seconds");
       let got;
       try {
         got = await this.perform(step);
       } catch (error) {
         if (!(error instanceof YurtError)) throw error;
         if (!step.error) throw new Mismatch(`${place} failed: ${error.name} ${error.message}`);
-        compare(step.error, { code: error.code, field: error.field, request_id: error.requestId }, place + " error");
+        const told = { code: error.code, field: error.field, request_id: error.requestId, retry_after: error.retryAfter };
+        compare(step.error, told, place + " error");
+        timed();
         continue;
       }
       if (step.error) throw new Mismatch(`${place} returned ${JSON.stringify(got)}; expected the error ${JSON.stringify(step.error)}`);
       compare(step.expect ?? {}, got ?? {}, place);
+      timed();
     }
+  }
+
+  /** Returns the client of a step, which may be one with a key that the scenario made. */
+  clientOf(step) {
+    return step.key ? new Yurt({ apiKey: this.keys[step.key].key }) : this.client;
   }
 
   perform(step) {
     const options = numbers(step.with ?? {});
     if (step.do === "at_once") return this.atOnce(step, options.count);
     const box = this.named[step.in];
+    if (step.do in surface) return surface[step.do](this, step, options);
     if (["create", "connect", "list", "control"].includes(step.do)) return this[step.do](step, box, options);
     if (!box) throw new Error(`no sandbox is named ${step.in}`);
     return this[step.do](box, options);
@@ -99,14 +112,14 @@ class Scenario {
   }
 
   async create(step, _, options) {
-    const box = await Sandbox.create({ client: this.client, ...options });
+    const box = await Sandbox.create({ client: this.clientOf(step), ...options });
     this.made.push(box);
     this.named[step.as] = box;
     return sessionJson(box.info);
   }
 
   async connect(step, box, { id }) {
-    const found = await Sandbox.connect(box ? box.id : id, { client: this.client });
+    const found = await Sandbox.connect(box ? box.id : id, { client: this.clientOf(step) });
     this.named[step.as] = found;
     return sessionJson(found.info);
   }
@@ -164,8 +177,8 @@ class Scenario {
   restart_context = (box, { name }) => box.contexts.restart(name);
   processes = async (box, { named }) => ({ count: (await box.processes.list()).filter((process) => process.name === named).length });
 
-  async write_file(box, { path, text, base64 }) {
-    return { size: (await box.files.write(path, base64 === undefined ? text : Buffer.from(base64, "base64"))).size };
+  async write_file(box, { path, text, base64, append }) {
+    return { size: (await box.files.write(path, base64 === undefined ? text : Buffer.from(base64, "base64"), { append })).size };
   }
 
   async read_file(box, { path, bytes }) {
@@ -204,7 +217,8 @@ async function inDirectory(work) {
 
 const { scenarios } = JSON.parse(await readFile(process.env.YURT_SCENARIOS, "utf8"));
 for (const wanted of scenarios) {
-  if (Boolean(wanted.long) !== (process.env.YURT_LONG === "1")) continue;
+  const only = process.env.YURT_ONLY;
+  if (only ? !(only in wanted) : "long" in wanted || "keys" in wanted) continue;
   const scenario = new Scenario(new Yurt());
   const told = { scenario: wanted.name, ok: true };
   const failed = (problem) => Object.assign(told, { ok: false, problem });

@@ -10,7 +10,10 @@ import (
 	"os"
 
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+	"github.com/yurtrun/yurt/controller/quota"
 )
 
 func main() {
@@ -22,7 +25,10 @@ func main() {
 
 func run() error {
 	// The document describes the handlers, which are registered and never called: the controller can be empty.
-	api, err := httpapi.New(httpapi.Config{Controller: new(controller.Controller), Version: "1"})
+	ctl, keys := new(controller.Controller), auth.NewKeys(nil, nil)
+	api, err := httpapi.New(httpapi.Config{Controller: ctl, Version: "1", Extensions: []httpapi.Extension{
+		accounts.Keys(keys), accounts.Tokens(keys, ctl), accounts.Audit(nil), accounts.Tenants(quota.NewTenants(nil)),
+	}})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type filing struct {
 	Text   *string `json:"text"`
 	Base64 []byte  `json:"base64"`
 	Bytes  bool    `json:"bytes"`
+	Append bool    `json:"append"`
 	MiB    int64   `json:"mib"`
 }
 
@@ -29,7 +30,11 @@ func writeFile(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, erro
 	if with.Text != nil {
 		with.Base64 = []byte(*with.Text)
 	}
-	info, err := box.Files.Write(ctx, with.Path, with.Base64)
+	write := box.Files.Write
+	if with.Append {
+		write = box.Files.Append
+	}
+	info, err := write(ctx, with.Path, with.Base64)
 	return object{"size": info.Size}, err
 }
 

@@ -22,11 +22,15 @@ type step struct {
 	Expect map[string]any  `json:"expect"`
 	Error  map[string]any  `json:"error"`
 	Steps  []step          `json:"steps"`
+
+	Key     string         `json:"key"`
+	Seconds map[string]any `json:"seconds"`
 }
 
 type scenario struct {
 	Name  string `json:"name"`
 	Long  bool   `json:"long"`
+	Keys  bool   `json:"keys"`
 	Steps []step `json:"steps"`
 }
 
@@ -55,12 +59,12 @@ func run(ctx context.Context) error {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return err
 	}
-	client, err := yurtclient.New(os.Getenv("YURT_URL"))
+	client, err := clientOf(os.Getenv("YURT_API_KEY"))
 	if err != nil {
 		return err
 	}
 	for _, wanted := range file.Scenarios {
-		if wanted.Long != (os.Getenv("YURT_LONG") == "1") {
+		if only := os.Getenv("YURT_ONLY"); wanted.Long != (only == "long") || wanted.Keys != (only == "keys") {
 			continue
 		}
 		p := newPlay(client)
@@ -76,22 +80,36 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// play is one run of a scenario's steps, with the sandboxes that it makes.
+func clientOf(key string) (*yurtclient.Client, error) {
+	return yurtclient.New(os.Getenv("YURT_URL"), yurtclient.WithAPIKey(key))
+}
+
+// play is one run of a scenario's steps, with the sandboxes and keys that it makes.
 type play struct {
 	client *yurtclient.Client
 	made   []*yurtclient.Sandbox
 	named  map[string]*yurtclient.Sandbox
+	keys   map[string]madeKey
 }
 
 func newPlay(client *yurtclient.Client) *play {
-	return &play{client: client, named: make(map[string]*yurtclient.Sandbox)}
+	return &play{client: client, named: make(map[string]*yurtclient.Sandbox), keys: make(map[string]madeKey)}
+}
+
+// clientOf returns the client of a step, which may be one with a key that the scenario made.
+func (p *play) clientOf(s *step) (*yurtclient.Client, error) {
+	if s.Key == "" {
+		return p.client, nil
+	}
+	return clientOf(p.keys[s.Key].secret.Reveal())
 }
 
 func (p *play) run(ctx context.Context, steps []step) error {
 	for i := range steps {
 		s := &steps[i]
-		place := fmt.Sprintf("step %d (%s)", i+1, s.Do)
+		place, began := fmt.Sprintf("step %d (%s)", i+1, s.Do), time.Now()
 		got, err := p.perform(ctx, s)
+		took := time.Since(began).Seconds()
 		switch {
 		case err != nil && s.Error == nil:
 			return fmt.Errorf("%s failed: %w", place, err)
@@ -101,6 +119,9 @@ func (p *play) run(ctx context.Context, steps []step) error {
 			return fmt.Errorf("%s returned %v; expected the error %v", place, got, s.Error)
 		default:
 			err = compare(s.Expect, plain(got), place)
+		}
+		if err == nil && s.Seconds != nil {
+			err = compare(s.Seconds, took, place+" seconds")
 		}
 		if err != nil {
 			return err
@@ -120,6 +141,9 @@ func describe(err error) map[string]any {
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
 		described["field"] = coded.Field
+	}
+	if wait := yurtclient.RetryAfter(err); wait > 0 {
+		described["retry_after"] = wait.Seconds()
 	}
 	return described
 }
@@ -148,6 +172,12 @@ func (p *play) perform(ctx context.Context, s *step) (any, error) {
 		return control(ctx, s)
 	case "at_once":
 		return nil, atOnce(ctx, p, s)
+	}
+	if operation, ok := accountOperations()[s.Do]; ok {
+		return operation(ctx, p, s)
+	}
+	if operation, ok := serverOperations()[s.Do]; ok {
+		return operation(ctx, p.client, s)
 	}
 	operation, ok := operations()[s.Do]
 	box := p.named[s.In]

@@ -54,6 +54,7 @@ func create(ctx context.Context, p *play, s *step) (any, error) {
 		Timeout   *yurt.Duration        `json:"timeout"`
 		Metadata  map[string]string     `json:"metadata"`
 		Resources *yurtclient.Resources `json:"resources"`
+		Mode      yurt.Mode             `json:"mode"`
 	}
 	if err := arguments(s, &with); err != nil {
 		if yurt.CodeOf(err) == yurt.CodeInvalidArgument { // of a duration, which does not know its field
@@ -61,11 +62,15 @@ func create(ctx context.Context, p *play, s *step) (any, error) {
 		}
 		return nil, err
 	}
-	req := yurtclient.CreateSessionRequest{TemplateID: with.Template, Metadata: with.Metadata, Resources: with.Resources}
+	req := yurtclient.CreateSessionRequest{TemplateID: with.Template, Metadata: with.Metadata, Resources: with.Resources, Mode: with.Mode}
 	if with.Timeout != nil {
 		req.Timeout = *with.Timeout
 	}
-	box, err := p.client.Create(ctx, req)
+	client, err := p.clientOf(s)
+	if err != nil {
+		return nil, err
+	}
+	box, err := client.Create(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,11 @@ func connect(ctx context.Context, p *play, s *step) (any, error) {
 	if box := p.named[s.In]; box != nil {
 		with.ID = box.ID
 	}
-	box, err := p.client.Connect(ctx, with.ID)
+	client, err := p.clientOf(s)
+	if err != nil {
+		return nil, err
+	}
+	box, err := client.Connect(ctx, with.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +161,8 @@ func operations() map[string]operation {
 		}
 	}
 	return map[string]operation{
+		"executions": executions, "changes": changes, "logs": logs, "metrics": metrics, "copy_tree": copyTree, "shape_file": shapeFile,
+		"watch": watch, "converse": converse, "end_by_signal": endBySignal, "end_process": endProcess, "questions": questions, "terminal": terminal,
 		"kill": kill, "pause": changing((*yurtclient.Sandbox).Pause), "resume": changing((*yurtclient.Sandbox).Resume),
 		"set_timeout": setTimeout, "run_code": runRequest, "run_command": runRequest, "invoke": invoke, "stream_code": streamCode, "abandon": abandon,
 		"contexts": contexts, "restart_context": restartContext, "processes": processes,

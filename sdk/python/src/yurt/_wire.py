@@ -6,13 +6,13 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 import httpcore
 import httpx
 
-from .errors import InvalidArgumentError, UnavailableError
+from .errors import InvalidArgumentError, UnavailableError, YurtError
 
 API = "/api/v1"
 BROKEN = (
@@ -21,6 +21,7 @@ BROKEN = (
 )
 """The errors of a connection that breaks, or that cannot be made."""
 NEVER_SENT = (httpx.ConnectError, httpcore.ConnectError)
+_IDEMPOTENT = ("GET", "PUT", "DELETE")
 MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole result
 
 
@@ -45,6 +46,11 @@ def authorization(key: str | None) -> dict[str, str]:
     if key and not re.fullmatch("[!-~]+", key):
         raise InvalidArgumentError("it has a blank, a line break or another character that no key has; give it as it was shown", code="invalid_argument", field="api_key")
     return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def repeatable(method: str, once: bool, error: YurtError) -> bool:
+    """Reports whether a request may be sent again: the server cannot have seen it, or it refused it and may see it twice."""
+    return isinstance(error.__cause__, NEVER_SENT) or (error.retry_after is not None and method in _IDEMPOTENT and not once)
 
 
 def query(params: Mapping[str, Any] | None) -> str:
@@ -75,6 +81,13 @@ def files_of(files: Mapping[str, str | bytes] | None) -> dict[str, Any] | None:
     if files is None:
         return None
     return {path: {"base64": base64.b64encode(data).decode()} if isinstance(data, bytes) else data for path, data in files.items()}
+
+
+class Paged(Protocol):
+    """A page of a list."""
+
+    @property
+    def next_cursor(self) -> str: ...
 
 
 class EventReader:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +18,9 @@ if TYPE_CHECKING:
 class YurtError(Exception):
     """A call failed. `code` names the kind of failure and never changes between releases."""
 
-    def __init__(self, message: str, *, code: str, field: str | None = None, request_id: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: str, field: str | None = None, request_id: str | None = None, retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
@@ -23,6 +28,8 @@ class YurtError(Exception):
         """Dotted path of the input that is wrong."""
         self.request_id = request_id
         """Names the request in the server's log."""
+        self.retry_after = retry_after
+        """Seconds after which the server, which did not do the work, may be asked again; None if it did not say so."""
 
     def __str__(self) -> str:
         place = f"{self.field}: " if self.field else ""
@@ -47,7 +54,7 @@ class ConflictError(YurtError):
 
 
 class OverloadedError(YurtError):
-    """The server is full; try again later."""
+    """The server is full, or the tenant has as much as its quotas allow; try again after retry_after seconds."""
 
 
 class UnavailableError(YurtError, ConnectionError):
@@ -74,12 +81,23 @@ _BY_STATUS: dict[int, type[YurtError]] = {
 }
 
 
-def problem_error(body: bytes, status: int) -> YurtError:
-    """Returns the error of an answer."""
+def wait_of(header: str) -> float | None:
+    """Reads a Retry-After header: seconds, or a date. It returns None for other text, and without the header."""
+    if re.fullmatch("[0-9]{1,9}", header):
+        return float(header)
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(timezone.utc)).total_seconds())
+    except (TypeError, ValueError):  # a date without a zone is not one of HTTP
+        return None
+
+
+def problem_error(body: bytes, status: int, retry_after: str = "") -> YurtError:
+    """Returns the error of an answer, which may have a Retry-After header."""
     kind = _BY_STATUS.get(status, ServerError)
+    wait = wait_of(retry_after) if status in (429, 503) else None
     try:
         problem = msgspec.json.decode(body, type=Problem)
     except msgspec.MsgspecError:
         code = "unavailable" if kind is UnavailableError else "internal"
-        return kind(f"the server answered {status}, which is not an answer of Yurt; check the address", code=code)
-    return kind(problem.detail or problem.title, code=problem.code, field=problem.field, request_id=problem.request_id)
+        return kind(f"the server answered {status}, which is not an answer of Yurt; check the address", code=code, retry_after=wait)
+    return kind(problem.detail or problem.title, code=problem.code, field=problem.field, request_id=problem.request_id, retry_after=wait)

@@ -16,6 +16,13 @@ class Artifact(msgspec.Struct, kw_only=True):
     size: int
 
 
+class AuditList(msgspec.Struct, kw_only=True):
+    entries: list[Entry] | None
+    """Newest first. An entry is there within a second or so of its request."""
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
+
+
 class ByteRange(msgspec.Struct, kw_only=True):
     from_: int = msgspec.field(name='from')
     """Offset of its first byte."""
@@ -50,6 +57,26 @@ class ContextList(msgspec.Struct, kw_only=True):
     """By name; at most 16."""
 
 
+class CreatedKey(msgspec.Struct, kw_only=True):
+    created_at: datetime
+    expires_at: datetime | None = None
+    """From then on it opens no door; absent for a key that does not expire."""
+    id: str
+    key: str
+    """The key itself. It is shown this once."""
+    last_used_at: datetime | None = None
+    """When it was last used, to the minute; absent for a key that was not used."""
+    name: str | None = None
+    """For its users to tell it by."""
+    parent_id: str | None = None
+    """Of the API key that made it, of a session token: the token ends with it."""
+    revoked_at: datetime | None = None
+    scopes: list[str] | None
+    session_id: str | None = None
+    """Of the one session that it is for, of a session token."""
+    tenant: str
+
+
 class DisplayEvent(msgspec.Struct, kw_only=True):
     clear: bool | None = None
     cut: bool | None = None
@@ -64,6 +91,35 @@ class Drain(msgspec.Struct, kw_only=True):
     ends_by: datetime | None = None
     node: str
     sessions: int
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    action: str
+    """The operation of this document, the tool of MCP behind mcp:, or the kind of event."""
+    address: str | None = None
+    """From which the request came."""
+    at: datetime
+    """When the request came, or the event happened."""
+    count: int
+    """How many requests or events the entry stands for: a flood has one entry a second."""
+    decision: Literal["allowed", "denied", "failed", "event"]
+    """allowed: it was done; denied: the caller might not; failed: it could not be done; event: it happened by
+    itself."""
+    detail: str | None = None
+    """Why it was denied, or the event in words."""
+    id: str
+    key_id: str | None = None
+    """Of the API key of the caller; absent on a server without keys."""
+    request_id: str | None = None
+    """Names the request in the server's log."""
+    session_id: str | None = None
+    """That the action was about."""
+    status: int | None = None
+    """Of the answer, in HTTP."""
+    target: str | None = None
+    """The path of the request, without its query."""
+    tenant: str | None = None
+    """Of the caller, or of the session of an event; absent for a caller that is not known."""
 
 
 class EventBody(msgspec.Struct, kw_only=True):
@@ -165,6 +221,31 @@ class Isolation(msgspec.Struct, kw_only=True):
     level: str
     per_execution: bool | None = None
     system_calls: list[str] | None = None
+
+
+class Key(msgspec.Struct, kw_only=True):
+    created_at: datetime
+    expires_at: datetime | None = None
+    """From then on it opens no door; absent for a key that does not expire."""
+    id: str
+    last_used_at: datetime | None = None
+    """When it was last used, to the minute; absent for a key that was not used."""
+    name: str | None = None
+    """For its users to tell it by."""
+    parent_id: str | None = None
+    """Of the API key that made it, of a session token: the token ends with it."""
+    revoked_at: datetime | None = None
+    scopes: list[str] | None
+    session_id: str | None = None
+    """Of the one session that it is for, of a session token."""
+    tenant: str
+
+
+class KeyList(msgspec.Struct, kw_only=True):
+    keys: list[Key] | None
+    """Newest first; revoked and expired ones are kept for 30 days."""
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
 
 
 class LogBody(msgspec.Struct, kw_only=True):
@@ -314,6 +395,23 @@ class QuotaUse(msgspec.Struct, kw_only=True):
     """Of the quota, as GET /usage has it."""
     used: float
     """How much the tenant uses."""
+
+
+class Quotas(msgspec.Struct, kw_only=True):
+    cpu: float | None = None
+    """Cores of all sessions together."""
+    creates_per_minute: int | None = None
+    """Sessions that are made within a minute."""
+    disk: int | None = None
+    """Bytes of the workspaces of all sessions together."""
+    executions: int | None = None
+    """Executions at once."""
+    memory: int | None = None
+    """Bytes of memory of all sessions together."""
+    sessions: int | None = None
+    """Sessions at once, paused ones included."""
+    storage: int | None = None
+    """Bytes of results that are kept. Above it no execution begins; it is looked at every 5 s."""
 
 
 class Resources(msgspec.Struct, kw_only=True):
@@ -506,6 +604,19 @@ class TemplateList(msgspec.Struct, kw_only=True):
     templates: list[Template] | None
 
 
+class TenantList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
+    tenants: list[TenantUsage] | None
+    """By name: those that have quotas, keys or sessions."""
+
+
+class TenantUsage(msgspec.Struct, kw_only=True):
+    quotas: Quotas
+    tenant: str
+    usage: Usage
+
+
 class Tool(msgspec.Struct, kw_only=True):
     install: str
     name: str
@@ -543,6 +654,20 @@ class Ulimits(msgspec.Struct, kw_only=True):
 class Unpacked(msgspec.Struct, kw_only=True):
     bytes: int
     entries: int
+
+
+class Usage(msgspec.Struct, kw_only=True):
+    cpu: float
+    creates_per_minute: int
+    """Sessions that were made within the last minute."""
+    disk: int
+    """bytes"""
+    executions: int
+    memory: int
+    """bytes"""
+    sessions: int
+    storage: int
+    """bytes"""
 
 
 class VersionBody(msgspec.Struct, kw_only=True):

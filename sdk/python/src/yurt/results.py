@@ -6,6 +6,8 @@ import base64
 import json
 from typing import Any
 
+import msgspec
+
 from . import models
 from .errors import CodeFailedError, InvalidArgumentError
 
@@ -72,6 +74,13 @@ class Display:
         return self.text or f"Display({', '.join(self.data)})"
 
 
+class CreatedKey(models.CreatedKey, kw_only=True):
+    """An API key or a session token that was just made: `key` is what a client sends. Printing the object does not show it."""
+
+    def __repr__(self) -> str:
+        return f"CreatedKey(id={self.id!r}, name={self.name!r}, scopes={self.scopes!r}, expires_at={self.expires_at!r})"
+
+
 class Result(models.Result, kw_only=True):
     """What came of an execution. A notebook shows it as the code's own notebook would."""
 
@@ -132,6 +141,34 @@ class Result(models.Result, kw_only=True):
         return {"text/plain": "\n".join(part for part in (self.stdout, failure) if part)}
 
 
+def _bytes(of: models.EventBody | models.LogBody) -> bytes:
+    if of.data_base64 is not None:
+        return base64.b64decode(of.data_base64)
+    return (of.data or "").encode()
+
+
+def _text(of: models.EventBody | models.LogBody) -> str:
+    return _bytes(of).decode(errors="replace") if of.data is None else of.data
+
+
+class LogEntry(models.LogBody, kw_only=True):
+    """A piece of what executions wrote."""
+
+    @property
+    def bytes(self) -> bytes:
+        """The output as it was written."""
+        return _bytes(self)
+
+    @property
+    def text(self) -> str:
+        """The output as text; bytes that are no UTF-8 become U+FFFD."""
+        return _text(self)
+
+
+class LogList(msgspec.Struct):
+    logs: list[LogEntry] | None
+
+
 class Event(models.EventBody, kw_only=True):
     """One step of an execution."""
 
@@ -140,11 +177,9 @@ class Event(models.EventBody, kw_only=True):
     @property
     def bytes(self) -> bytes:
         """The output as it was written."""
-        if self.data_base64 is not None:
-            return base64.b64decode(self.data_base64)
-        return (self.data or "").encode()
+        return _bytes(self)
 
     @property
     def text(self) -> str:
         """The output as text; bytes that are no UTF-8 become U+FFFD."""
-        return self.bytes.decode(errors="replace") if self.data is None else self.data
+        return _text(self)

@@ -1,6 +1,8 @@
 import { InvalidArgumentError, UnavailableError } from "../errors.js";
 import type { Platform, Progress, Socket, Take } from "./platform.js";
 
+const tokenPrefix = "yurt_session_"; // begins the session tokens of a server
+
 function noFiles(field: string): never {
   throw new InvalidArgumentError("a browser has no files by path; give a Blob, a File or a stream", { code: "invalid_argument", field });
 }
@@ -18,8 +20,12 @@ export const browser: Platform = {
 };
 
 async function openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket> {
-  if (Object.keys(headers).length > 0) throw new Error("a browser opens no WebSocket with an API key");
-  const socket = new WebSocket(url);
+  const key = headers["authorization"]?.slice("Bearer ".length);
+  if (key && !key.startsWith(tokenPrefix)) {
+    const why = "a browser opens no terminal with an API key; give it a token of the sandbox, by createToken";
+    throw new InvalidArgumentError(why, { code: "invalid_argument", field: "apiKey" });
+  }
+  const socket = new WebSocket(url, key ? ["yurt", "yurt.token." + key] : []); // a page sets no header of a WebSocket
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => take(typeof data === "string" ? data : new Uint8Array(data));
   socket.onclose = () => take(undefined);

@@ -48,7 +48,7 @@ async function openSocket(url: string, headers: Readonly<Record<string, string>>
       response.setEncoding("utf8").on("data", (part: string) => (body += part)).on("error", reject);
       response.on("end", () => {
         connection.destroy(); // a connection that is kept would keep the process
-        reject(new Refused(response.statusCode ?? 0, body));
+        reject(new Refused(response.statusCode ?? 0, body, response.headers["retry-after"]));
       });
     });
   });

@@ -41,7 +41,7 @@ export interface Platform {
 
 /** The handshake was refused with an answer. */
 export class Refused extends Error {
-  constructor(readonly status: number, readonly body: string) {
+  constructor(readonly status: number, readonly body: string, readonly retryAfter: string | undefined) {
     super(`the server answered ${status}`);
   }
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -12,12 +13,14 @@ import httpx
 import msgspec
 
 from .. import _aio as aio
+from .. import models
 from .._local import LocalServer
-from .._wire import BROKEN, NEVER_SENT, EventReader, authorization, encode, query
+from .._wire import API, BROKEN, EventReader, Paged, authorization, encode, query, repeatable
 from ..errors import InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import AsyncAnswer, AsyncTransport
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Paged)
 
 _QUIET = 45.0  # seconds without a heartbeat, which comes every 15, after which a connection is dead
 _CONNECT = 10.0
@@ -42,9 +45,13 @@ class AsyncYurt:
 
     async def send(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: bytes | AsyncIterable[bytes] | None = None,
-        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, stream: bool = False,
+        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, once: bool = False, stream: bool = False,
     ) -> AsyncAnswer:
-        """Sends a request and returns the answer of a success. One that may be repeated is, until patience ends."""
+        """Sends a request and returns the answer of a success.
+
+        One that may be repeated is, until patience ends, and not before the time that the server names by Retry-After. `once` says
+        that the server must not see it twice.
+        """
         sent = {**self.authorization, **(headers or {})}
         if body is not None:
             content = encode(body)
@@ -58,10 +65,11 @@ class AsyncYurt:
                     await self._read(answer)
                 return answer
             except (UnavailableError, OverloadedError) as error:
-                never_sent = isinstance(error.__cause__, NEVER_SENT) and not isinstance(content, AsyncIterable)
-                if not (repeat or never_sent) or time.monotonic() + pause > end:
+                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # lest all that were refused come back at once
+                again = repeat or (isinstance(content, (bytes, type(None))) and repeatable(method, once, error))
+                if not again or time.monotonic() + wait > end:
                     raise
-            await aio.sleep(pause)
+            await aio.sleep(wait)
             pause = min(2 * pause, _SLOWEST)
 
     async def _once(
@@ -74,7 +82,7 @@ class AsyncYurt:
         if 200 <= answer.status < 300:
             return answer
         await self._read(answer)
-        raise problem_error(answer.content, answer.status)
+        raise problem_error(answer.content, answer.status, answer.header("retry-after"))
 
     async def _read(self, answer: AsyncAnswer) -> None:
         try:
@@ -93,9 +101,35 @@ class AsyncYurt:
         except msgspec.MsgspecError as error:
             raise YurtError(f"the answer of {self.url} is not one of Yurt: {error}", code="internal") from error
 
-    async def events(self, path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[bytes]:
+    async def pages(self, kind: type[P], path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[P]:
+        """Yields each page of a list."""
+        asked = dict(params or {})
+        while True:
+            page = await self.call(kind, "GET", path, params=asked)
+            yield page
+            if not page.next_cursor:
+                return
+            asked["cursor"] = page.next_cursor
+
+    async def version(self) -> models.VersionBody:
+        """Says which build the server is."""
+        return await self.call(models.VersionBody, "GET", "/version")
+
+    async def runtimes(self) -> list[models.RuntimeInfo]:
+        """Lists the installed language runtimes."""
+        return (await self.call(models.RuntimeList, "GET", API + "/runtimes")).runtimes or []
+
+    async def containers(self) -> list[models.Sandbox]:
+        """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
+        return (await self.call(models.ContainerList, "GET", API + "/containers")).containers or []
+
+    async def events(
+        self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[bytes, None]:
         """Yields the data of each event of a stream."""
-        answer = await self.send("GET", path, params=params, headers={"accept": "text/event-stream"}, repeat=True, stream=True)
+        sent = {**(headers or {}), "accept": "text/event-stream"}
+        answer = await self.send(method, path, content=content, params=params, headers=sent, repeat=method == "GET", stream=True)
         try:
             reader = EventReader()
             async for chunk in answer.chunks():

@@ -14,6 +14,7 @@ from .. import models
 from .._wire import BROKEN, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import AsyncYurt
+from .transport import AsyncAnswer
 
 _CHUNK = 1 << 20  # bytes that an upload or download holds at a time
 Progress = Callable[[int, "int | None"], object]
@@ -50,7 +51,7 @@ class AsyncFiles:
     async def _put(self, path: str, content: bytes | AsyncIterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
         params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
         return await self._client.call(
-            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"},
+            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"}, once=append,
         )
 
     async def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:
@@ -58,13 +59,13 @@ class AsyncFiles:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return await self._put(path, _chunks(opened, on_progress))
-        if not hasattr(source, "read"):
-            raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
-        return await self._put(path, _chunks(source, on_progress))
+        return await self._put(path, _chunks(_readable(source), on_progress))
 
     async def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
         """Downloads to a local file and returns its size. A download that fails leaves none behind."""
-        answer = await self._client.send("GET", self._at(path), repeat=True, stream=True)
+        return await self._save(await self._client.send("GET", self._at(path), repeat=True, stream=True), path, target, on_progress)
+
+    async def _save(self, answer: AsyncAnswer, path: str, target: str | os.PathLike[str], on_progress: Progress | None) -> int:
         partial = pathlib.Path(f"{os.fspath(target)}.part")
         size, total = 0, int(answer.header("content-length") or 0) or None
         try:
@@ -81,17 +82,28 @@ class AsyncFiles:
             await answer.aclose()
         return size
 
+    async def pack(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
+        """Downloads what is below a directory as a tar archive, and returns its size. Names and links in it are those of untrusted code."""
+        answer = await self._client.send("POST", self._session + "/files/archive", body={"path": path}, stream=True)
+        return await self._save(answer, path, target, on_progress)
+
+    async def unpack(self, source: str | os.PathLike[str] | BinaryIO, path: str = "", on_progress: Progress | None = None) -> models.Unpacked:
+        """Unpacks a local tar archive in a directory, which is made. Files that were unpacked before an error stay."""
+        async def send(file: BinaryIO) -> models.Unpacked:
+            return await self._client.call(
+                models.Unpacked, "POST", self._session + "/files/archive", content=_chunks(file, on_progress), params={"path": path},
+                headers={"content-type": "application/x-tar"},
+            )
+
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as opened:
+                return await send(opened)
+        return await send(_readable(source))
+
     async def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:
         """Lists what is below a directory, so many levels deep."""
-        found: list[models.FileInfo] = []
-        cursor = ""
-        while True:
-            params = {"list": path, "depth": depth, **({"cursor": cursor} if cursor else {})}
-            page = await self._client.call(models.FileList, "GET", self._session + "/files", params=params)
-            found.extend(page.files or ())
-            cursor = page.next_cursor or ""
-            if not cursor:
-                return found
+        pages = self._client.pages(models.FileList, self._session + "/files", {"list": path, "depth": depth})
+        return [file async for page in pages for file in page.files or ()]
 
     async def stat(self, path: str) -> models.FileInfo:
         page = await self._client.call(models.FileList, "GET", self._session + "/files", params={"stat": path})
@@ -103,6 +115,10 @@ class AsyncFiles:
     async def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
+    async def chmod(self, path: str, mode: str) -> models.FileInfo:
+        """Gives a file other permission bits, in octal such as "755"."""
+        return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode})
+
     async def remove(self, path: str, *, recursive: bool = False) -> None:
         await self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
 
@@ -111,6 +127,12 @@ class AsyncFiles:
         params = {"path": path, "recursive": "true" if recursive else "false"}
         async for data in self._client.events(self._session + "/watch", params):
             yield msgspec.json.decode(data, type=models.FileEventBody)
+
+
+def _readable(source: BinaryIO) -> BinaryIO:
+    if not hasattr(source, "read"):
+        raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
+    return source
 
 
 async def _chunks(file: BinaryIO, on_progress: Progress | None) -> AsyncIterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, List
+from typing import Any, List, Literal
 
 import msgspec
 
@@ -12,7 +12,7 @@ from .. import _aio as aio
 from .. import models
 from .._wire import API, files_of, given, segment
 from ..errors import ConflictError, NotFoundError, YurtError
-from ..results import Display, Event, Result
+from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import AsyncYurt
 from .execution import AsyncExecution, execution_path
 from .files import AsyncFiles
@@ -42,7 +42,7 @@ class AsyncSandbox:
         cls, template: str | None = None, *, timeout: float | str | None = None, idle_timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None, resources: Mapping[str, Any] | None = None,
         files: Mapping[str, str | bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
-        url: str | None = None, local: bool = False, client: AsyncYurt | None = None,
+        mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: AsyncYurt | None = None,
     ) -> AsyncSandbox:
         """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
 
@@ -50,7 +50,7 @@ class AsyncSandbox:
         """
         body = given(
             template_id=template, timeout=timeout, idle_timeout=idle_timeout, env=env, metadata=metadata, resources=resources,
-            files=files_of(files), agent_id=agent_id, reuse=reuse,
+            files=files_of(files), agent_id=agent_id, reuse=reuse, mode=mode,
         )
         own = client if client is not None else await aio.in_thread(lambda: AsyncYurt(url, local=local))
         try:
@@ -83,12 +83,9 @@ class AsyncSandbox:
         params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
         found: list[models.Session] = []
         try:
-            while True:
-                page = await own.call(models.SessionList, "GET", API + "/sessions", params=params)
+            async for page in own.pages(models.SessionList, API + "/sessions", params):
                 found.extend(s for s in page.sessions or () if ended or s.ended_at is None)
-                if not page.next_cursor:
-                    return found
-                params["cursor"] = page.next_cursor
+            return found
         finally:
             if client is None:
                 await own.aclose()
@@ -162,21 +159,41 @@ class AsyncSandbox:
         """Returns an execution that was started before; iterating over it yields its events from the first."""
         return AsyncExecution(self._client, execution_path(self._path, id))
 
-    async def pty(self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80) -> AsyncTerminal:
-        """Opens a terminal on the shell, or on a line for it."""
-        return await AsyncTerminal.open(self._client, self._path + "/pty", given(command=command, cwd=cwd, rows=rows, cols=cols))
+    async def pty(
+        self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80, execution_id: str | None = None,
+    ) -> AsyncTerminal:
+        """Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id."""
+        params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id)
+        return await AsyncTerminal.open(self._client, self._path + "/pty", params)
 
-    async def logs(self, limit: int = 65536) -> List[models.LogBody]:
+    async def logs(self, limit: int = 65536) -> List[LogEntry]:
         """Returns the last bytes of what executions wrote, the newest last."""
-        return (await self._client.call(models.LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
+        return (await self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
 
-    async def follow_logs(self, limit: int = 65536) -> AsyncIterator[models.LogBody]:
+    async def follow_logs(self, limit: int = 65536) -> AsyncIterator[LogEntry]:
         """Yields what logs returns, and then what executions write, until the sandbox has ended."""
         async for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
-            entry = msgspec.json.decode(data, type=models.LogBody)
+            entry = msgspec.json.decode(data, type=LogEntry)
             if entry.type == "ended":
                 return
             yield entry
+
+    async def executions(self) -> List[models.Execution]:
+        """Lists what ran and runs in the sandbox, newest first, without the results; execution(id) has those."""
+        pages = self._client.pages(models.ExecutionList, self._path + "/executions")
+        return [execution async for page in pages for execution in page.executions or ()]
+
+    async def events(self) -> List[models.Transition]:
+        """Lists the changes of the sandbox's state, oldest first."""
+        return (await self._client.call(models.TransitionList, "GET", self._path + "/events")).events or []
+
+    async def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
+        """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.
+
+        It ends with the sandbox and with the client's key. That key has the scopes, and is no key of an administrator.
+        """
+        body = given(scopes=scopes, expires_in=expires_in)
+        return await self._client.call(CreatedKey, "POST", self._path + "/tokens", body=body)
 
     async def metrics(self) -> models.SandboxStats:
         return await self._client.call(models.SandboxStats, "GET", self._path + "/metrics")

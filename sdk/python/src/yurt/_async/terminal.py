@@ -30,7 +30,8 @@ class AsyncTerminal:
             )
             first = json.loads(await connection.recv())
         except InvalidStatus as error:
-            raise problem_error(bytes(error.response.body or b""), error.response.status_code) from None
+            answer = error.response
+            raise problem_error(bytes(answer.body or b""), answer.status_code, answer.headers.get("retry-after", "")) from None
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
             raise UnavailableError(f"no terminal could be opened at {client.url}: {error}", code="unavailable") from error
         return cls(connection, first.get("execution_id", ""))

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import random
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -13,12 +14,14 @@ import httpx
 import msgspec
 
 from .. import _sio as aio
+from .. import models
 from .._local import LocalServer
-from .._wire import BROKEN, NEVER_SENT, EventReader, authorization, encode, query
+from .._wire import API, BROKEN, EventReader, Paged, authorization, encode, query, repeatable
 from ..errors import InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import Answer, Transport
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Paged)
 
 _QUIET = 45.0  # seconds without a heartbeat, which comes every 15, after which a connection is dead
 _CONNECT = 10.0
@@ -43,9 +46,13 @@ class Yurt:
 
     def send(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: bytes | Iterable[bytes] | None = None,
-        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, stream: bool = False,
+        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, once: bool = False, stream: bool = False,
     ) -> Answer:
-        """Sends a request and returns the answer of a success. One that may be repeated is, until patience ends."""
+        """Sends a request and returns the answer of a success.
+
+        One that may be repeated is, until patience ends, and not before the time that the server names by Retry-After. `once` says
+        that the server must not see it twice.
+        """
         sent = {**self.authorization, **(headers or {})}
         if body is not None:
             content = encode(body)
@@ -59,10 +66,11 @@ class Yurt:
                     self._read(answer)
                 return answer
             except (UnavailableError, OverloadedError) as error:
-                never_sent = isinstance(error.__cause__, NEVER_SENT) and not isinstance(content, Iterable)
-                if not (repeat or never_sent) or time.monotonic() + pause > end:
+                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # lest all that were refused come back at once
+                again = repeat or (isinstance(content, (bytes, type(None))) and repeatable(method, once, error))
+                if not again or time.monotonic() + wait > end:
                     raise
-            aio.sleep(pause)
+            aio.sleep(wait)
             pause = min(2 * pause, _SLOWEST)
 
     def _once(
@@ -75,7 +83,7 @@ class Yurt:
         if 200 <= answer.status < 300:
             return answer
         self._read(answer)
-        raise problem_error(answer.content, answer.status)
+        raise problem_error(answer.content, answer.status, answer.header("retry-after"))
 
     def _read(self, answer: Answer) -> None:
         try:
@@ -94,9 +102,35 @@ class Yurt:
         except msgspec.MsgspecError as error:
             raise YurtError(f"the answer of {self.url} is not one of Yurt: {error}", code="internal") from error
 
-    def events(self, path: str, params: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+    def pages(self, kind: type[P], path: str, params: Mapping[str, Any] | None = None) -> Iterator[P]:
+        """Yields each page of a list."""
+        asked = dict(params or {})
+        while True:
+            page = self.call(kind, "GET", path, params=asked)
+            yield page
+            if not page.next_cursor:
+                return
+            asked["cursor"] = page.next_cursor
+
+    def version(self) -> models.VersionBody:
+        """Says which build the server is."""
+        return self.call(models.VersionBody, "GET", "/version")
+
+    def runtimes(self) -> list[models.RuntimeInfo]:
+        """Lists the installed language runtimes."""
+        return (self.call(models.RuntimeList, "GET", API + "/runtimes")).runtimes or []
+
+    def containers(self) -> list[models.Sandbox]:
+        """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
+        return (self.call(models.ContainerList, "GET", API + "/containers")).containers or []
+
+    def events(
+        self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Generator[bytes, None, None]:
         """Yields the data of each event of a stream."""
-        answer = self.send("GET", path, params=params, headers={"accept": "text/event-stream"}, repeat=True, stream=True)
+        sent = {**(headers or {}), "accept": "text/event-stream"}
+        answer = self.send(method, path, content=content, params=params, headers=sent, repeat=method == "GET", stream=True)
         try:
             reader = EventReader()
             for chunk in answer.chunks():

@@ -15,6 +15,7 @@ from .. import models
 from .._wire import BROKEN, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
+from .transport import Answer
 
 _CHUNK = 1 << 20  # bytes that an upload or download holds at a time
 Progress = Callable[[int, "int | None"], object]
@@ -51,7 +52,7 @@ class Files:
     def _put(self, path: str, content: bytes | Iterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
         params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
         return self._client.call(
-            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"},
+            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"}, once=append,
         )
 
     def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:
@@ -59,13 +60,13 @@ class Files:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return self._put(path, _chunks(opened, on_progress))
-        if not hasattr(source, "read"):
-            raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
-        return self._put(path, _chunks(source, on_progress))
+        return self._put(path, _chunks(_readable(source), on_progress))
 
     def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
         """Downloads to a local file and returns its size. A download that fails leaves none behind."""
-        answer = self._client.send("GET", self._at(path), repeat=True, stream=True)
+        return self._save(self._client.send("GET", self._at(path), repeat=True, stream=True), path, target, on_progress)
+
+    def _save(self, answer: Answer, path: str, target: str | os.PathLike[str], on_progress: Progress | None) -> int:
         partial = pathlib.Path(f"{os.fspath(target)}.part")
         size, total = 0, int(answer.header("content-length") or 0) or None
         try:
@@ -82,17 +83,28 @@ class Files:
             answer.close()
         return size
 
+    def pack(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
+        """Downloads what is below a directory as a tar archive, and returns its size. Names and links in it are those of untrusted code."""
+        answer = self._client.send("POST", self._session + "/files/archive", body={"path": path}, stream=True)
+        return self._save(answer, path, target, on_progress)
+
+    def unpack(self, source: str | os.PathLike[str] | BinaryIO, path: str = "", on_progress: Progress | None = None) -> models.Unpacked:
+        """Unpacks a local tar archive in a directory, which is made. Files that were unpacked before an error stay."""
+        def send(file: BinaryIO) -> models.Unpacked:
+            return self._client.call(
+                models.Unpacked, "POST", self._session + "/files/archive", content=_chunks(file, on_progress), params={"path": path},
+                headers={"content-type": "application/x-tar"},
+            )
+
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as opened:
+                return send(opened)
+        return send(_readable(source))
+
     def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:
         """Lists what is below a directory, so many levels deep."""
-        found: list[models.FileInfo] = []
-        cursor = ""
-        while True:
-            params = {"list": path, "depth": depth, **({"cursor": cursor} if cursor else {})}
-            page = self._client.call(models.FileList, "GET", self._session + "/files", params=params)
-            found.extend(page.files or ())
-            cursor = page.next_cursor or ""
-            if not cursor:
-                return found
+        pages = self._client.pages(models.FileList, self._session + "/files", {"list": path, "depth": depth})
+        return [file for page in pages for file in page.files or ()]
 
     def stat(self, path: str) -> models.FileInfo:
         page = self._client.call(models.FileList, "GET", self._session + "/files", params={"stat": path})
@@ -104,6 +116,10 @@ class Files:
     def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
+    def chmod(self, path: str, mode: str) -> models.FileInfo:
+        """Gives a file other permission bits, in octal such as "755"."""
+        return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode})
+
     def remove(self, path: str, *, recursive: bool = False) -> None:
         self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
 
@@ -112,6 +128,12 @@ class Files:
         params = {"path": path, "recursive": "true" if recursive else "false"}
         for data in self._client.events(self._session + "/watch", params):
             yield msgspec.json.decode(data, type=models.FileEventBody)
+
+
+def _readable(source: BinaryIO) -> BinaryIO:
+    if not hasattr(source, "read"):
+        raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
+    return source
 
 
 def _chunks(file: BinaryIO, on_progress: Progress | None) -> Iterator[bytes]:

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, List
+
+import msgspec
 
 from .. import models
-from .._wire import API, given, segment
+from .._wire import API, encode, given, segment
+from ..errors import UnavailableError, YurtError, problem_error
 from .client import Yurt
+
+Progress = Callable[[str], object]
 
 
 class Contexts:
@@ -71,13 +77,63 @@ class Templates:
     def get(self, name: str) -> models.Template:
         return self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
 
-    def create(self, source: str | dict[str, Any]) -> models.Template:
-        """Makes a template from HCL text that holds one, or from the same as a dict."""
-        kind, text = ("application/hcl", source) if isinstance(source, str) else ("application/json", json.dumps(source))
-        return self._client.call(models.Template, "POST", self._path, content=text.encode(), headers={"content-type": kind})
+    def create(self, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
+        """Makes a template from HCL text that holds one, or from the same as a dict. on_progress gets the output of package managers."""
+        return self._made("POST", self._path, source, on_progress)
+
+    def replace(self, name: str, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
+        """Gives a name another template, or makes it. Sandboxes that there are go on as they began."""
+        return self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
+
+    def prepare(self, name: str, on_progress: Progress | None = None) -> List[str]:
+        """Has each node that can run the template install its packages, and returns the names of these nodes."""
+        last = self._followed("POST", f"{self._path}/{segment(name)}/prepare", None, {}, on_progress)
+        return last.nodes or []
+
+    def _made(self, method: str, path: str, source: str | Mapping[str, Any], on_progress: Progress | None) -> models.Template:
+        kind, text = ("application/hcl", source.encode()) if isinstance(source, str) else ("application/json", encode(source))
+        last = self._followed(method, path, text, {"content-type": kind}, on_progress)
+        if last.template is None:
+            raise YurtError("the server did not tell the template", code="internal")
+        return last.template
+
+    def _followed(
+        self, method: str, path: str, content: bytes | None, headers: dict[str, str], on_progress: Progress | None,
+    ) -> models.TemplateEvent:
+        """Sends a request about templates, tells its progress, and returns its last event."""
+        with closing(self._client.events(path, method=method, content=content, headers=headers)) as events:
+            for data in events:
+                event = msgspec.json.decode(data, type=models.TemplateEvent)
+                if event.problem is not None:
+                    raise problem_error(msgspec.json.encode(event.problem), event.problem.status)
+                if event.type != "progress":
+                    return event
+                if on_progress is not None:
+                    on_progress(event.data or "")
+        raise UnavailableError("the connection broke before the server was done with the template; ask whether it is there", code="unavailable")
 
     def delete(self, name: str) -> None:
         self._client.send("DELETE", f"{self._path}/{segment(name)}")
+
+
+class Nodes:
+    """The machines that sandboxes are on."""
+
+    def __init__(self, client: Yurt) -> None:
+        self._client = client
+        self._path = API + "/nodes"
+
+    def list(self) -> list[models.NodeInfo]:
+        """Lists the nodes by name, as they were last heard."""
+        return (self._client.call(models.NodeList, "GET", self._path)).nodes or []
+
+    def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
+        """Has a node take no new sandboxes, and ends those on it once the grace is over."""
+        return self._client.call(models.Drain, "POST", f"{self._path}/{segment(name)}/drain", body=given(grace=grace))
+
+    def undrain(self, name: str) -> models.Drain:
+        """Has a node that drains take sandboxes again."""
+        return self._client.call(models.Drain, "DELETE", f"{self._path}/{segment(name)}/drain")
 
 
 class Pools:

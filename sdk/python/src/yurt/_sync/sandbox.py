@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Callable, Mapping, Sequence
-from typing import Any, List
+from typing import Any, List, Literal
 
 import msgspec
 
@@ -13,7 +13,7 @@ from .. import _sio as aio
 from .. import models
 from .._wire import API, files_of, given, segment
 from ..errors import ConflictError, NotFoundError, YurtError
-from ..results import Display, Event, Result
+from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import Yurt
 from .execution import Execution, execution_path
 from .files import Files
@@ -43,7 +43,7 @@ class Sandbox:
         cls, template: str | None = None, *, timeout: float | str | None = None, idle_timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None, resources: Mapping[str, Any] | None = None,
         files: Mapping[str, str | bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
-        url: str | None = None, local: bool = False, client: Yurt | None = None,
+        mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: Yurt | None = None,
     ) -> Sandbox:
         """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
 
@@ -51,7 +51,7 @@ class Sandbox:
         """
         body = given(
             template_id=template, timeout=timeout, idle_timeout=idle_timeout, env=env, metadata=metadata, resources=resources,
-            files=files_of(files), agent_id=agent_id, reuse=reuse,
+            files=files_of(files), agent_id=agent_id, reuse=reuse, mode=mode,
         )
         own = client if client is not None else aio.in_thread(lambda: Yurt(url, local=local))
         try:
@@ -84,12 +84,9 @@ class Sandbox:
         params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
         found: list[models.Session] = []
         try:
-            while True:
-                page = own.call(models.SessionList, "GET", API + "/sessions", params=params)
+            for page in own.pages(models.SessionList, API + "/sessions", params):
                 found.extend(s for s in page.sessions or () if ended or s.ended_at is None)
-                if not page.next_cursor:
-                    return found
-                params["cursor"] = page.next_cursor
+            return found
         finally:
             if client is None:
                 own.close()
@@ -163,21 +160,41 @@ class Sandbox:
         """Returns an execution that was started before; iterating over it yields its events from the first."""
         return Execution(self._client, execution_path(self._path, id))
 
-    def pty(self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80) -> Terminal:
-        """Opens a terminal on the shell, or on a line for it."""
-        return Terminal.open(self._client, self._path + "/pty", given(command=command, cwd=cwd, rows=rows, cols=cols))
+    def pty(
+        self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80, execution_id: str | None = None,
+    ) -> Terminal:
+        """Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id."""
+        params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id)
+        return Terminal.open(self._client, self._path + "/pty", params)
 
-    def logs(self, limit: int = 65536) -> List[models.LogBody]:
+    def logs(self, limit: int = 65536) -> List[LogEntry]:
         """Returns the last bytes of what executions wrote, the newest last."""
-        return (self._client.call(models.LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
+        return (self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
 
-    def follow_logs(self, limit: int = 65536) -> Iterator[models.LogBody]:
+    def follow_logs(self, limit: int = 65536) -> Iterator[LogEntry]:
         """Yields what logs returns, and then what executions write, until the sandbox has ended."""
         for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
-            entry = msgspec.json.decode(data, type=models.LogBody)
+            entry = msgspec.json.decode(data, type=LogEntry)
             if entry.type == "ended":
                 return
             yield entry
+
+    def executions(self) -> List[models.Execution]:
+        """Lists what ran and runs in the sandbox, newest first, without the results; execution(id) has those."""
+        pages = self._client.pages(models.ExecutionList, self._path + "/executions")
+        return [execution for page in pages for execution in page.executions or ()]
+
+    def events(self) -> List[models.Transition]:
+        """Lists the changes of the sandbox's state, oldest first."""
+        return (self._client.call(models.TransitionList, "GET", self._path + "/events")).events or []
+
+    def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
+        """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.
+
+        It ends with the sandbox and with the client's key. That key has the scopes, and is no key of an administrator.
+        """
+        body = given(scopes=scopes, expires_in=expires_in)
+        return self._client.call(CreatedKey, "POST", self._path + "/tokens", body=body)
 
     def metrics(self) -> models.SandboxStats:
         return self._client.call(models.SandboxStats, "GET", self._path + "/metrics")

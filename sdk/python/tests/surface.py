@@ -1,0 +1,218 @@
+"""The operations of scenarios that use each further call of the SDK once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+from yurt import AuditLog, CreatedKey, Keys, Nodes, Pools, Sandbox, Templates, Tenants, YurtError
+from yurt.models import TenantUsage
+
+if TYPE_CHECKING:
+    from scenarios import Scenario
+
+Json = dict[str, Any]
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """Returns the code of the error that a call ends with."""
+    try:
+        call()
+    except YurtError as error:
+        return error.code
+    return "it succeeded"
+
+
+def version(play: Scenario, step: Json, _: Json) -> Json:
+    return {"version": play.client.version().version}
+
+
+def runtimes(play: Scenario, step: Json, _: Json) -> Json:
+    return {"names": [runtime.name for runtime in play.client.runtimes()]}
+
+
+def containers(play: Scenario, step: Json, _: Json) -> Json:
+    return {"count": len(play.client.containers())}
+
+
+def drain(play: Scenario, step: Json, _: Json) -> Json:
+    nodes = Nodes(play.client)
+    name = nodes.list()[0].name
+    draining = nodes.drain(name, grace=3600).draining
+    return {"draining": draining, "after": nodes.undrain(name).draining}
+
+
+def template(play: Scenario, step: Json, given: Json) -> Json:
+    templates, name, source = Templates(play.client), given["name"], given["source"]
+    created = templates.create(source.replace("%s", "first"), on_progress=lambda text: None)
+    replaced = templates.replace(name, source.replace("%s", "second"))
+    told = {
+        "created": created.description, "replaced": replaced.description, "read": templates.get(name).description,
+        "listed": name in [each.name for each in templates.list()], "prepared": len(templates.prepare(name)),
+    }
+    templates.delete(name)
+    return {**told, "gone": refusal(lambda: templates.get(name))}
+
+
+def pool(play: Scenario, step: Json, given: Json) -> Json:
+    pools, name = Pools(play.client), given["template"]
+    told = {"set": pools.set(name, max=given["max"]).max, "read": pools.get(name).max, "listed": name in [each.template for each in pools.list()]}
+    return {**told, "unset": pools.unset(name).max}
+
+
+def executions(play: Scenario, step: Json, _: Json) -> Json:
+    box = box_of(play, step)
+    found = box.executions()
+    record = box.execution(found[0].id).record()
+    return {"count": len(found), "states": [each.state for each in found], "stdout": record.result.stdout if record.result else None}
+
+
+def changes(play: Scenario, step: Json, _: Json) -> Json:
+    events = box_of(play, step).events()
+    return {"count": len(events), "first": events[0].to}
+
+
+def logs(play: Scenario, step: Json, _: Json) -> Json:
+    box = box_of(play, step)
+    return {"text": "".join(entry.text for entry in box.logs()), "followed": next(iter(box.follow_logs())).text}
+
+
+def metrics(play: Scenario, step: Json, _: Json) -> Json:
+    return {"limit": box_of(play, step).metrics().memory_limit_bytes}
+
+
+def copy_tree(play: Scenario, step: Json, given: Json) -> Json:
+    files = box_of(play, step).files
+    with tempfile.TemporaryDirectory() as directory:
+        archive = os.path.join(directory, "archive.tar")
+        try:
+            files.pack(given["path"], archive)
+        except YurtError:
+            assert os.listdir(directory) == [], f"a failed download left {os.listdir(directory)}; expected no file"
+            raise
+        return {"entries": files.unpack(archive, given["to"]).entries}
+
+
+def shape_file(play: Scenario, step: Json, given: Json) -> Json:
+    files, path, to = box_of(play, step).files, given["path"], given["to"]
+    told = {"mode": files.chmod(path, given["mode"]).mode, "directory": files.make_dir("new").type, "moved": files.move(path, to).path}
+    told["size"] = files.stat(to).size
+    files.remove(to)
+    return {**told, "gone": refusal(lambda: files.stat(to))}
+
+
+def watch(play: Scenario, step: Json, given: Json) -> Json:
+    files = box_of(play, step).files
+    late = threading.Timer(0.5, lambda: files.write(given["path"], "x"))
+    late.start()
+    event = next(iter(files.watch()))
+    late.join()
+    return {"path": event.path}
+
+
+def converse(play: Scenario, step: Json, given: Json) -> Json:
+    execution = box_of(play, step).stream_command("cat", stdin_open=True)
+    execution.write_stdin(given["text"][:1])
+    execution.write_stdin(given["text"][1:], eof=True)
+    return {"stdout": execution.result().stdout}
+
+
+def end_by_signal(play: Scenario, step: Json, _: Json) -> Json:
+    execution = box_of(play, step).stream_command(["sleep", "60"])
+    execution.signal("TERM")
+    return {"exit_code": execution.result().exit_code}
+
+
+def end_process(play: Scenario, step: Json, _: Json) -> Json:
+    box = box_of(play, step)
+    execution = box.stream_command(["sleep", "61"])
+    deadline = time.monotonic() + 10
+    while not (found := [process.pid for process in box.processes.list() if process.name == "sleep"]):
+        assert time.monotonic() < deadline, "there is no sleep; expected the one that was started"
+    box.processes.signal(found[0], "CONT")
+    box.processes.kill(found[0])
+    return {"exit_code": execution.result().exit_code}
+
+
+def questions(play: Scenario, step: Json, given: Json) -> Json:
+    contexts, code = box_of(play, step).contexts, given["code"]
+    match = [match.text for match in contexts.complete(code, name="asked", language="python").matches if match.text.startswith("print")]
+    found = contexts.inspect(match[0], name="asked", language="python").found
+    contexts.remove("asked")
+    return {"match": match[0], "found": found, "removed": refusal(lambda: contexts.restart("asked"))}
+
+
+def terminal(play: Scenario, step: Json, _: Json) -> Json:
+    box, shown = box_of(play, step), b""
+    with box.pty("stty size; stty -echo; read word; echo $word") as opened:
+        shown += opened.read() or b""
+        opened.resize(30, 100)
+        opened.write("hej\n")
+        while (part := opened.read()) is not None:
+            shown += part
+    return {"shown": shown.decode(), "exit_code": opened.exit_code}
+
+
+def create_key(play: Scenario, step: Json, given: Json) -> Json:
+    return remembered(play, step, Keys(play.client_of(step)).create(**given))
+
+
+def create_token(play: Scenario, step: Json, given: Json) -> Json:
+    box = box_of(play, step)
+    made = box.create_token(**given)
+    return {**remembered(play, step, made), "session": made.session_id == box.id}
+
+
+def remembered(play: Scenario, step: Json, made: CreatedKey) -> Json:
+    assert made.key not in repr(made), "the key is shown by repr; expected no word of it"
+    play.keys[step.get("as", "")] = made
+    return {"id": made.id, "key": made.key, "tenant": made.tenant, "name": made.name, "scopes": made.scopes}
+
+
+def list_keys(play: Scenario, step: Json, given: Json) -> Json:
+    return {"names": [key.name for key in Keys(play.client_of(step)).list(**given)]}
+
+
+def revoke_key(play: Scenario, step: Json, given: Json) -> Json:
+    id = play.keys[given["named"]].id if "named" in given else given["id"]
+    return {"revoked": Keys(play.client_of(step)).revoke(id).revoked_at is not None}
+
+
+def usage_json(told: TenantUsage) -> Json:
+    quotas = told.quotas
+    return {"tenant": told.tenant, "sessions": quotas.sessions, "memory": quotas.memory, "cpu": quotas.cpu, "used": told.usage.sessions}
+
+
+def set_quotas(play: Scenario, step: Json, given: Json) -> Json:
+    return usage_json(Tenants(play.client_of(step)).set_quotas(**given))
+
+
+def usage(play: Scenario, step: Json, given: Json) -> Json:
+    return usage_json(Tenants(play.client_of(step)).usage(**given))
+
+
+def tenants(play: Scenario, step: Json, _: Json) -> Json:
+    return {"names": [each.tenant for each in Tenants(play.client_of(step)).list()]}
+
+
+def audit(play: Scenario, step: Json, given: Json) -> Json:
+    """An entry is there within a second or so of its request."""
+    log, deadline = AuditLog(play.client_of(step)), time.monotonic() + 10
+    while not (found := log.list(**given)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return {"count": len(found), "session": bool(found) and (found[0].session_id or "").startswith("ses_")}
+
+
+def box_of(play: Scenario, step: Json) -> Sandbox:
+    return play.named[step["in"]]
+
+
+OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
+    operation.__name__: operation for operation in (
+        version, runtimes, containers, drain, template, pool, executions, changes, logs, metrics, copy_tree, shape_file, watch, converse,
+        end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, tenants, audit,
+    )
+}

@@ -1,0 +1,190 @@
+// The operations of scenarios that use each further call of the SDK once.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sdk } from "./sdk.mjs";
+
+const { AuditLog, Keys, Nodes, Pools, Templates, Tenants, YurtError } = sdk;
+
+/** Returns the code of the error that a call ends with. */
+async function refusal(call) {
+  try {
+    await call();
+  } catch (error) {
+    if (error instanceof YurtError) return error.code;
+    throw error;
+  }
+  return "it succeeded";
+}
+
+const boxOf = (play, step) => play.named[step.in];
+
+export const version = async (play) => ({ version: (await play.client.version()).version });
+export const runtimes = async (play) => ({ names: (await play.client.runtimes()).map((runtime) => runtime.name) });
+export const containers = async (play) => ({ count: (await play.client.containers()).length });
+
+export async function drain(play) {
+  const nodes = new Nodes(play.client);
+  const { name } = (await nodes.list())[0];
+  const { draining } = await nodes.drain(name, { grace: 3600 });
+  return { draining, after: (await nodes.undrain(name)).draining };
+}
+
+export async function template(play, _, { name, source }) {
+  const templates = new Templates(play.client);
+  const created = await templates.create(source.replace("%s", "first"), { onProgress: () => undefined });
+  const replaced = await templates.replace(name, source.replace("%s", "second"));
+  const told = {
+    created: created.description, replaced: replaced.description, read: (await templates.get(name)).description,
+    listed: (await templates.list()).some((each) => each.name === name), prepared: (await templates.prepare(name)).length,
+  };
+  await templates.delete(name);
+  return { ...told, gone: await refusal(() => templates.get(name)) };
+}
+
+export async function pool(play, _, { template: name, max }) {
+  const pools = new Pools(play.client);
+  const told = { set: (await pools.set(name, { max })).max, read: (await pools.get(name)).max };
+  return { ...told, listed: (await pools.list()).some((each) => each.template === name), unset: (await pools.unset(name)).max };
+}
+
+export async function executions(play, step) {
+  const box = boxOf(play, step);
+  const found = await box.executions();
+  const { result } = await box.execution(found[0].id).record();
+  return { count: found.length, states: found.map((each) => each.state), stdout: result?.stdout };
+}
+
+export async function changes(play, step) {
+  const events = await boxOf(play, step).events();
+  return { count: events.length, first: events[0].to };
+}
+
+export async function logs(play, step) {
+  const box = boxOf(play, step);
+  const text = (await box.logs()).map((entry) => entry.text).join("");
+  for await (const entry of box.followLogs()) return { text, followed: entry.text };
+}
+
+export const metrics = async (play, step) => ({ limit: (await boxOf(play, step).metrics()).memory_limit_bytes });
+
+export async function copy_tree(play, step, { path, to }) {
+  const { files } = boxOf(play, step);
+  const directory = await mkdtemp(join(tmpdir(), "tree-"));
+  try {
+    const archive = join(directory, "archive.tar");
+    await files.pack(path, archive).catch(async (error) => {
+      assert.deepEqual(await readdir(directory), [], "a failed download left a file");
+      throw error;
+    });
+    return { entries: (await files.unpack(archive, to)).entries };
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+export async function shape_file(play, step, { path, mode, to }) {
+  const { files } = boxOf(play, step);
+  const told = {
+    mode: (await files.chmod(path, mode)).mode, directory: (await files.makeDir("new")).type, moved: (await files.move(path, to)).path,
+    size: (await files.stat(to)).size,
+  };
+  await files.remove(to);
+  return { ...told, gone: await refusal(() => files.stat(to)) };
+}
+
+export async function watch(play, step, { path }) {
+  const { files } = boxOf(play, step);
+  const writing = sleep(500).then(() => files.write(path, "x"));
+  for await (const event of files.watch()) {
+    await writing;
+    return { path: event.path };
+  }
+}
+
+export async function converse(play, step, { text }) {
+  const execution = await boxOf(play, step).streamCommand("cat", { stdinOpen: true });
+  await execution.writeStdin(text.slice(0, 1));
+  await execution.writeStdin(text.slice(1), { eof: true });
+  return { stdout: (await execution.result()).stdout };
+}
+
+export async function end_by_signal(play, step) {
+  const execution = await boxOf(play, step).streamCommand(["sleep", "60"]);
+  await execution.sendSignal("TERM");
+  return { exit_code: (await execution.result()).exitCode };
+}
+
+export async function end_process(play, step) {
+  const box = boxOf(play, step);
+  const execution = await box.streamCommand(["sleep", "61"]);
+  let found;
+  for (let round = 0; !(found = (await box.processes.list()).find((process) => process.name === "sleep")); round++) {
+    assert.ok(round < 100, "there is no sleep; expected the one that was started");
+    await sleep(50);
+  }
+  await box.processes.sendSignal(found.pid, "CONT");
+  await box.processes.kill(found.pid);
+  return { exit_code: (await execution.result()).exitCode };
+}
+
+export async function questions(play, step, { code }) {
+  const { contexts } = boxOf(play, step);
+  const options = { name: "asked", language: "python" };
+  const { matches } = await contexts.complete(code, options);
+  const match = matches.map((each) => each.text).find((text) => text.startsWith("print"));
+  const { found } = await contexts.inspect(match, options);
+  await contexts.remove("asked");
+  return { match, found, removed: await refusal(() => contexts.restart("asked")) };
+}
+
+export async function terminal(play, step) {
+  const opened = await boxOf(play, step).pty("stty size; stty -echo; read word; echo $word");
+  let shown = Buffer.from(await opened.read()).toString();
+  opened.resize(30, 100);
+  opened.write("hej\n");
+  for await (const part of opened) shown += Buffer.from(part).toString();
+  opened.close();
+  return { shown, exit_code: opened.exitCode };
+}
+
+export async function create_key(play, step, { scopes, tenant, name, expires_in: expiresIn }) {
+  return remembered(play, step, await new Keys(play.clientOf(step)).create(scopes, { tenant, name, expiresIn }));
+}
+
+export async function create_token(play, step, { scopes, expires_in: expiresIn }) {
+  const box = boxOf(play, step);
+  const made = await box.createToken(scopes, { expiresIn });
+  return { ...remembered(play, step, made), session: made.session_id === box.id };
+}
+
+function remembered(play, step, made) {
+  play.keys[step.as] = made;
+  const { id, key, tenant, name, scopes } = made;
+  return { id, key, tenant, name, scopes };
+}
+
+export const list_keys = async (play, step, options) => ({ names: (await new Keys(play.clientOf(step)).list(options)).map((key) => key.name) });
+
+export async function revoke_key(play, step, { id, named }) {
+  return { revoked: Boolean((await new Keys(play.clientOf(step)).revoke(named ? play.keys[named].id : id)).revoked_at) };
+}
+
+const usageJson = ({ tenant, quotas, usage: used }) => ({ tenant, sessions: quotas.sessions, memory: quotas.memory, cpu: quotas.cpu, used: used.sessions });
+
+export const set_quotas = async (play, step, { tenant, ...quotas }) => usageJson(await new Tenants(play.clientOf(step)).setQuotas(tenant, quotas));
+export const usage = async (play, step, options) => usageJson(await new Tenants(play.clientOf(step)).usage(options));
+export const tenants = async (play, step) => ({ names: (await new Tenants(play.clientOf(step)).list()).map((each) => each.tenant) });
+
+/** An entry is there within a second or so of its request. */
+export async function audit(play, step, options) {
+  const log = new AuditLog(play.clientOf(step));
+  for (let round = 0; ; round++) {
+    const found = await log.list(options);
+    if (found.length > 0 || round > 100) return { count: found.length, session: found[0]?.session_id?.startsWith("ses_") ?? false };
+    await sleep(100);
+  }
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+type serverOperation func(context.Context, *yurtclient.Client, *step) (any, error)
+
+// serverOperations are those on a server that use each further call of the SDK once.
+func serverOperations() map[string]serverOperation {
+	return map[string]serverOperation{
+		"version": version, "runtimes": runtimes, "containers": containers, "drain": drain, "template": template, "pool": pool,
+	}
+}
+
+func version(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
+	v, err := client.Version(ctx)
+	return object{"version": v.Version}, err
+}
+
+func runtimes(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
+	found, err := client.Runtimes(ctx)
+	names := []string{}
+	for i := range found {
+		names = append(names, found[i].Name)
+	}
+	return object{"names": names}, err
+}
+
+func containers(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
+	found, err := client.Containers(ctx)
+	return object{"count": len(found)}, err
+}
+
+func drain(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := client.DrainNode(ctx, nodes[0].Name, yurt.Duration(time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	ended, err := client.UndrainNode(ctx, nodes[0].Name)
+	return object{"draining": begun.Draining, "after": ended.Draining}, err
+}
+
+func template(ctx context.Context, client *yurtclient.Client, s *step) (any, error) {
+	var with struct {
+		Name   string `json:"name"`
+		Source string `json:"source"`
+	}
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	source := func(description string) []byte { return []byte(strings.ReplaceAll(with.Source, "%s", description)) }
+	silent := func(string) error { return nil }
+	created, err := client.CreateTemplateStream(ctx, source("first"), silent)
+	if err != nil {
+		return nil, err
+	}
+	replaced, replaceErr := client.ReplaceTemplate(ctx, with.Name, source("second"))
+	read, readErr := client.Template(ctx, with.Name)
+	all, listErr := client.Templates(ctx)
+	prepared, prepareErr := client.PrepareTemplate(ctx, with.Name, silent)
+	if err := errors.Join(replaceErr, readErr, listErr, prepareErr, client.DeleteTemplate(ctx, with.Name)); err != nil {
+		return nil, err
+	}
+	_, gone := client.Template(ctx, with.Name)
+	listed := false
+	for i := range all {
+		listed = listed || all[i].Name == with.Name
+	}
+	return object{
+		"created": created.Description, "replaced": replaced.Description, "read": read.Description, "listed": listed,
+		"prepared": len(prepared), "gone": yurt.CodeOf(gone),
+	}, nil
+}
+
+func pool(ctx context.Context, client *yurtclient.Client, s *step) (any, error) {
+	var with struct {
+		Template string `json:"template"`
+		Max      int    `json:"max"`
+	}
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	set, setErr := client.SetPool(ctx, with.Template, yurt.PoolChange{Max: &with.Max})
+	read, readErr := client.Pool(ctx, with.Template)
+	all, listErr := client.Pools(ctx)
+	unset, unsetErr := client.UnsetPool(ctx, with.Template)
+	listed := false
+	for i := range all {
+		listed = listed || all[i].Template == with.Template
+	}
+	return object{"set": set.Max, "read": read.Max, "listed": listed, "unset": unset.Max}, errors.Join(setErr, readErr, listErr, unsetErr)
+}
+
+func executions(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	var found []yurt.Execution
+	for execution, err := range box.Executions(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, execution)
+	}
+	states := []yurt.ExecutionState{}
+	for i := range found {
+		states = append(states, found[i].State)
+	}
+	record, err := box.Execution(found[0].ID).Record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return object{"count": len(found), "states": states, "stdout": record.Result.Stdout}, nil
+}
+
+func changes(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	found, err := box.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return object{"count": len(found), "first": found[0].To}, nil
+}
+
+func logs(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	entries, err := box.Logs(ctx, 65536)
+	if err != nil {
+		return nil, err
+	}
+	var text, followed strings.Builder
+	for i := range entries {
+		text.Write(entries[i].Data)
+	}
+	for entry, err := range box.FollowLogs(ctx, 65536) {
+		followed.Write(entry.Data)
+		return object{"text": text.String(), "followed": followed.String()}, err
+	}
+	return nil, errors.New("the logs ended; expected an entry")
+}
+
+func metrics(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	used, err := box.Metrics(ctx)
+	return object{"limit": used.MemoryLimitBytes}, err
+}
+
+// shaping are the arguments of steps that change files.
+type shaping struct {
+	Path string        `json:"path"`
+	To   string        `json:"to"`
+	Mode yurt.FileMode `json:"mode"`
+}
+
+func copyTree(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with shaping
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	archive, err := box.Files.Pack(ctx, with.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	done, err := box.Files.Unpack(ctx, archive, with.To)
+	return object{"entries": done.Entries}, err
+}
+
+func shapeFile(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with shaping
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	changed, modeErr := box.Files.Chmod(ctx, with.Path, with.Mode)
+	directory, dirErr := box.Files.MakeDir(ctx, "new")
+	moved, moveErr := box.Files.Move(ctx, with.Path, with.To, false)
+	there, statErr := box.Files.Stat(ctx, with.To)
+	if err := errors.Join(modeErr, dirErr, moveErr, statErr, box.Files.Remove(ctx, with.To, false)); err != nil {
+		return nil, err
+	}
+	_, gone := box.Files.Stat(ctx, with.To)
+	return object{"mode": changed.Mode, "directory": directory.Type, "moved": moved.Path, "size": there.Size, "gone": yurt.CodeOf(gone)}, nil
+}
+
+func watch(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with shaping
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	written := make(chan error, 1)
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		_, err := box.Files.Write(ctx, with.Path, []byte("x"))
+		written <- err
+	}()
+	for event, err := range box.Files.Watch(ctx, "", false) {
+		return object{"path": event.Path}, errors.Join(err, <-written)
+	}
+	return nil, errors.Join(errors.New("the watch ended; expected a change"), <-written)
+}
+
+func converse(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with filing
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	execution, err := box.Stream(ctx, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "cat"}, StdinOpen: true})
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(*with.Text)
+	if err := errors.Join(execution.WriteStdin(ctx, text[:1], false), execution.WriteStdin(ctx, text[1:], true)); err != nil {
+		return nil, err
+	}
+	return result(execution.Wait(ctx))
+}
+
+func sleeping(ctx context.Context, box *yurtclient.Sandbox) (*yurtclient.Execution, error) {
+	return box.Stream(ctx, yurtclient.ExecuteRequest{Command: yurtclient.Command{Argv: []string{"sleep", "60"}}})
+}
+
+func endBySignal(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	execution, err := sleeping(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	if err := execution.Signal(ctx, 15); err != nil {
+		return nil, err
+	}
+	return result(execution.Wait(ctx))
+}
+
+func endProcess(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	execution, err := sleeping(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	pid := 0
+	for end := time.Now().Add(10 * time.Second); pid == 0; {
+		found, err := box.Processes(ctx)
+		if err != nil || time.Now().After(end) {
+			return nil, fmt.Errorf("looking for the sleep that was started: %w", err)
+		}
+		for i := range found {
+			if found[i].Name == "sleep" {
+				pid = found[i].PID
+			}
+		}
+	}
+	if err := box.SignalProcess(ctx, pid, yurt.SignalKill); err != nil {
+		return nil, err
+	}
+	return result(execution.Wait(ctx))
+}
+
+func questions(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with running
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	completion, err := box.Complete(ctx, "asked", yurt.Question{Code: with.Code, Language: "python"})
+	if err != nil {
+		return nil, err
+	}
+	match := ""
+	for _, each := range completion.Matches {
+		if match == "" && strings.HasPrefix(each.Text, "print") {
+			match = each.Text
+		}
+	}
+	inspection, err := box.Inspect(ctx, "asked", yurt.Question{Code: match, Language: "python"})
+	if err := errors.Join(err, box.RemoveContext(ctx, "asked", "")); err != nil {
+		return nil, err
+	}
+	gone := box.RestartContext(ctx, "asked", "")
+	return object{"match": match, "found": inspection.Found, "removed": yurt.CodeOf(gone)}, nil
+}
+
+func terminal(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	opened, err := box.Terminal(ctx, yurtclient.TerminalRequest{Command: "stty size; stty -echo; read word; echo $word"})
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	var shown []byte
+	for typed := false; ; typed = true {
+		data, exit, err := opened.Next(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case exit != nil:
+			return object{"shown": string(shown), "exit_code": exit.Code}, nil
+		}
+		shown = append(shown, data...)
+		if !typed {
+			if err := errors.Join(opened.Resize(ctx, yurtclient.TerminalSize{Rows: 30, Cols: 100}), opened.Write(ctx, []byte("hej\n"))); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
