@@ -23,7 +23,7 @@ const (
 
 func writeFile() tool {
 	return tool{
-		name: "write_file", title: "Write a text file", kind: replaces, repeats: true,
+		name: "write_file", title: "Write a text file", kind: replaces,
 		description: "Writes text to a file below /workspace of a sandbox. It replaces the file, or adds to it with append. Directories are made.",
 	}
 }
@@ -41,7 +41,7 @@ func listFiles() tool {
 
 func uploadFile() tool {
 	return tool{
-		name: "upload_file", title: "Upload a file", kind: replaces, repeats: true,
+		name: "upload_file", title: "Upload a file", kind: replaces,
 		description: "Writes bytes, given in base64, to a file below /workspace of a sandbox. A large file is sent in pieces, with append from the second on.",
 	}
 }
@@ -184,8 +184,10 @@ func (s *Server) downloadFile(ctx context.Context, _ call, in readInput) (downlo
 		if err != nil {
 			return downloadOutput{}, nil, err
 		}
-		out := downloadOutput{Path: info.Path, Size: info.Size, MIMEType: mimeType, URI: fileURI(in.SandboxID, info.Path)}
-		return out, []sdk.Content{&sdk.ImageContent{Data: data, MIMEType: mimeType}}, nil
+		if is := imageTypeOf(data); is != "" {
+			out := downloadOutput{Path: info.Path, Size: info.Size, MIMEType: is, URI: fileURI(in.SandboxID, info.Path)}
+			return out, []sdk.Content{&sdk.ImageContent{Data: data, MIMEType: is}}, nil
+		}
 	}
 	data, info, err := s.readPart(ctx, in, maxRead)
 	if err != nil {

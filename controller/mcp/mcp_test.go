@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,6 +115,8 @@ func TestBadInput(t *testing.T) {
 		{"run_code", object{"code": "x", "sandbox_id": id, "template_id": "default"}, []string{"template_id", "leave out"}},
 		{"run_code", object{"code": "x", "timeout": "soon"}, []string{"timeout"}},
 		{"run_code", raw(`{"code": "x", "code": "y"}`), []string{"code", "twice"}},
+		{"run_code", raw(`{"code": "\ud800"}`), []string{"invalid_argument: code", "no character"}},
+		{"write_file", raw(`{"sandbox_id": "` + id + `", "path": "a", "text": "\ud800"}`), []string{"invalid_argument: text", "no character"}},
 		{"run_command", object{"command": "echo"}, []string{"sandbox_id", "missing", "create_sandbox"}},
 		{"run_command", object{"sandbox_id": id, "command": ""}, []string{"command", "empty"}},
 		{"run_command", object{"sandbox_id": "ses_nothing", "command": "echo"}, []string{"session_not_found"}},
@@ -160,6 +163,44 @@ func TestLargeOutputIsResource(t *testing.T) {
 	for _, bad := range []string{"yurt://execution/ses_a/exe_b/stdout", strings.Replace(uri, "stdout", "nothing", 1), "yurt://session/ses_a/file", "yurt://nothing/a/b"} {
 		if _, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: bad}); err == nil {
 			t.Errorf("%s can be read, expected an error", bad)
+		}
+	}
+}
+
+// TestImagesAreImages: a client that gets other bytes as an image loses the conversation.
+func TestImagesAreImages(t *testing.T) {
+	session := newWorld(t).connect(t, "agent")
+	id, _ := call(t, session, "create_sandbox", nil)["sandbox_id"].(string)
+	const png = "\x89PNG\r\n\x1a\n and more"
+	for name, test := range map[string]struct{ data, mimeType string }{
+		"a.png": {png, "image/png"}, "b.jpg": {png, "image/png"}, "c.png": {"junk", ""}, "d.png": {"", ""}, "e.gif": {"<svg/>", ""},
+	} {
+		arguments := object{"sandbox_id": id, "path": name, "data_base64": base64.StdEncoding.EncodeToString([]byte(test.data))}
+		call(t, session, "upload_file", arguments)
+		delete(arguments, "data_base64")
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "download_file", Arguments: arguments})
+		if err != nil || result.IsError || len(result.Content) != 1 {
+			t.Fatalf("%s: %+v (%v)", name, result, err)
+		}
+		image, is := result.Content[0].(*sdk.ImageContent)
+		if is != (test.mimeType != "") || (is && (image.MIMEType != test.mimeType || string(image.Data) != test.data)) {
+			t.Errorf("%s comes as %+v, expected an image of type %q, or none for none", name, result.Content[0], test.mimeType)
+		}
+		if out, _ := result.StructuredContent.(map[string]any); !is && out["data_base64"] != nil && out["data_base64"] != base64.StdEncoding.EncodeToString([]byte(test.data)) {
+			t.Errorf("%s comes as %v, expected its bytes", name, out)
+		}
+	}
+}
+
+// TestWritersAreNotIdempotent: a client may send a call that is idempotent again, and an append would be there twice.
+func TestWritersAreNotIdempotent(t *testing.T) {
+	tools, err := newWorld(t).connect(t, "agent").ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if hints := tool.Annotations; hints.IdempotentHint != hints.ReadOnlyHint {
+			t.Errorf("%s is idempotent: %v, and only reads: %v; expected that both are the same", tool.Name, hints.IdempotentHint, hints.ReadOnlyHint)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,7 +17,9 @@ import (
 
 const (
 	maxInline      = 32 << 10 // bytes of a stream or a value in an answer; the whole is a resource
-	maxInlineImage = 4 << 20  // bytes of an image in an answer
+	maxInlineImage = 4 << 20  // bytes of the images in an answer
+
+	maxInlineImages = 20 // in an answer
 )
 
 // runOutput is the outcome of an execution.
@@ -146,13 +149,7 @@ func (o *runOutput) content(result *yurt.Result) []sdk.Content {
 	}
 	add(o.Stdout)
 	add(o.Stderr)
-	for i, display := range result.Displays {
-		if result.MainDisplay == nil || i != *result.MainDisplay {
-			if _, image := imageOf(display); !image {
-				add(abridged(textOf(display)))
-			}
-		}
-	}
+	addDisplays(result, add)
 	switch {
 	case o.Text != "":
 		add(o.Text)
@@ -178,10 +175,33 @@ func (o *runOutput) content(result *yurt.Result) []sdk.Content {
 	return content
 }
 
+// addDisplays adds the texts of the displays beside the value, as far as an answer has room for them.
+func addDisplays(result *yurt.Result, add func(string)) {
+	room, left := maxInline, 0
+	for i, display := range result.Displays {
+		if _, image := imageOf(display); image || (result.MainDisplay != nil && i == *result.MainDisplay) {
+			continue
+		}
+		text := abridged(textOf(display))
+		if room -= len(text); room < 0 {
+			left++
+			continue
+		}
+		add(text)
+	}
+	if left > 0 {
+		add(fmt.Sprintf("%d more displays are left out; write large ones to a file and read that", left))
+	}
+}
+
 func (o *runOutput) addFailure(add func(string)) {
 	switch {
 	case o.Error != nil && !strings.Contains(o.Stderr, o.Error.Message):
-		add(strings.Join(append(o.Error.Stacktrace, o.Error.Type+": "+o.Error.Message), "\n"))
+		lines := o.Error.Stacktrace
+		if strings.Contains(o.Stderr, strings.Join(lines, "\n")) {
+			lines = nil
+		}
+		add(strings.Join(append(lines[:len(lines):len(lines)], o.Error.Type+": "+o.Error.Message), "\n"))
 	case o.Error == nil && o.ExitCode != 0:
 		add("exit code " + strconv.Itoa(o.ExitCode))
 	}
@@ -205,13 +225,22 @@ func (o *runOutput) images(result *yurt.Result, add func(string)) []sdk.Content 
 			continue
 		}
 		o.Images++
-		if room -= len(image.Data); room < 0 {
+		if room -= len(image.Data); room < 0 || len(images) == maxInlineImages {
 			add(fmt.Sprintf("an image of %d bytes is left out; save it to a file and download it with download_file", len(image.Data)))
 			continue
 		}
 		images = append(images, image)
 	}
 	return images
+}
+
+// imageTypeOf returns the type of an image that models can see, by its bytes, or "". A client that gets other bytes as an image loses
+// the conversation: its model refuses all of it.
+func imageTypeOf(data []byte) string {
+	if is := http.DetectContentType(data); isImage(is) {
+		return is
+	}
+	return ""
 }
 
 // imageOf returns the image of a display that models can see, if it has one.
@@ -222,8 +251,11 @@ func imageOf(display yurt.Display) (*sdk.ImageContent, bool) {
 			continue // it has no such image
 		}
 		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-		if err == nil && len(data) > 0 {
-			return &sdk.ImageContent{Data: data, MIMEType: mimeType}, true
+		if err != nil {
+			continue
+		}
+		if is := imageTypeOf(data); is != "" {
+			return &sdk.ImageContent{Data: data, MIMEType: is}, true
 		}
 	}
 	return nil, false

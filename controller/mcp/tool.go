@@ -37,13 +37,12 @@ const (
 type tool struct {
 	name, title, description string
 	kind                     kind
-	repeats                  bool // the same call again makes no further change
 }
 
 func (t tool) annotations() *sdk.ToolAnnotations {
 	destructive, openWorld := t.kind == replaces, false
 	return &sdk.ToolAnnotations{
-		Title: t.title, ReadOnlyHint: t.kind == reads, IdempotentHint: t.repeats || t.kind == reads,
+		Title: t.title, ReadOnlyHint: t.kind == reads, IdempotentHint: t.kind == reads,
 		DestructiveHint: &destructive, OpenWorldHint: &openWorld,
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/internal/httpcode"
@@ -48,6 +51,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, data any, err error)
 	case errors.As(err, &coded) && coded.Code != yurt.CodeInternal:
 		body = answer{Error: &failure{Code: codeOf(coded.Code), Message: coded.Message, Field: coded.Field}}
 		status = httpcode.Of(coded.Code)
+		sayWhen(w.Header(), status, coded.RetryAfter)
 	default:
 		if r.Context().Err() == nil {
 			a.log.ErrorContext(r.Context(), "request of the older API failed", "path", r.URL.Path, "error", err)
@@ -67,6 +71,13 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, data any, err error)
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler) // a client must not take a part for the whole
+	}
+}
+
+// sayWhen tells a client that is refused for now when to come back.
+func sayWhen(header http.Header, status int, after time.Duration) {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(max(after, time.Second).Seconds()))))
 	}
 }
 

@@ -56,6 +56,7 @@ func newWorld(t testing.TB, defaults se.Defaults) *world {
 // answer is an answer of the API.
 type answer struct {
 	status  int
+	header  http.Header
 	Success bool
 	Data    map[string]any
 	Error   struct{ Code, Message, Field string }
@@ -73,7 +74,7 @@ func (w *world) send(t testing.TB, method, path, contentType string, body io.Rea
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	a := answer{status: resp.StatusCode}
+	a := answer{status: resp.StatusCode, header: resp.Header}
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -246,6 +247,21 @@ func TestBadInput(t *testing.T) {
 	}
 	if form := w.send(t, http.MethodPost, "/execute/mine", "text/plain", strings.NewReader(`{"command": "echo"}`)); form.Error.Code != "MALFORMED_BODY" {
 		t.Errorf("a body of another type is answered %+v", form)
+	}
+}
+
+func TestFullNodeSaysWhenToComeAgain(t *testing.T) {
+	w := newWorld(t, se.Defaults{})
+	full := yurt.Errorf(yurt.CodeOverloaded, "this node is full")
+	for hint, want := range map[time.Duration]string{0: "1", 1200 * time.Millisecond: "2"} {
+		full.RetryAfter = hint
+		w.node.Fail("CreateSandbox", full)
+		if got := w.post(t, "/session/mine", ""); got.status != http.StatusTooManyRequests || got.Error.Code != "OVERLOADED" || got.header.Get("Retry-After") != want {
+			t.Errorf("a full node that says %s is answered %+v with Retry-After %q, expected %s", hint, got, got.header.Get("Retry-After"), want)
+		}
+	}
+	if got := w.post(t, "/session/mine", `{"cpu_quota": "\ud800"}`); got.Error.Code != "INVALID_ARGUMENT" || got.header.Get("Retry-After") != "" {
+		t.Errorf("a wrong value is answered %+v", got)
 	}
 }
 

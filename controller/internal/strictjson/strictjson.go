@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -100,6 +102,9 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	if into.Kind() == reflect.Struct && !reflect.PointerTo(into.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return d.object(raw, into, path)
 	}
+	if raws := d.KeepsNull != nil && d.KeepsNull(into.Type()); !raws && loneSurrogate(raw) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value holds an escape \\ud800 to \\udfff without its other half, which is no character; give text in Unicode")
+	}
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	var (
 		coded    *yurt.Error
@@ -115,6 +120,43 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	default:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value cannot be read")
 	}
+}
+
+// loneSurrogate reports whether valid JSON escapes half of a character. Package encoding/json would put another character there
+// without a word.
+func loneSurrogate(data []byte) bool {
+	for {
+		at := bytes.IndexByte(data, '\\')
+		if at < 0 {
+			return false
+		}
+		if data = data[at+1:]; data[0] != 'u' {
+			data = data[1:]
+			continue
+		}
+		first, ok := surrogate(data)
+		data = data[5:]
+		switch {
+		case !ok:
+			continue
+		case first >= lowSurrogates || len(data) < 6 || data[0] != '\\' || data[1] != 'u':
+			return true
+		}
+		second, ok := surrogate(data[1:])
+		if !ok || second < lowSurrogates {
+			return true
+		}
+		data = data[6:]
+	}
+}
+
+// lowSurrogates is the first of the codes that are the second half of a character.
+const lowSurrogates = 0xdc00
+
+// surrogate reads an escape, from its letter u on; ok says that it is half of a character.
+func surrogate(escape []byte) (code uint64, ok bool) {
+	code, err := strconv.ParseUint(string(escape[1:5]), 16, 32)
+	return code, err == nil && utf16.IsSurrogate(rune(code)) //nolint:gosec // it has 16 bits
 }
 
 func (d Decoder) notJSON() error {

@@ -93,6 +93,12 @@ async def bad_input(c: Client, sandbox: str) -> None:
 async def code(c: Client, sandbox: str) -> None:
     shown = await call(c, "run_code", sandbox_id=sandbox, code=PIXEL)
     assert [p.type for p in shown.content].count("image") == 1 and shown.structured_content["images"] == 1, shown
+    junk = await call(c, "run_code", sandbox_id=sandbox, code="display({'image/png': 'anVuaw==', 'text/plain': 'junk'}, raw=True)")
+    assert [p.type for p in junk.content] == ["text"] and "junk" in text_of(junk), f"what is no image must not come as one: {junk}"
+    many = await call(c, "run_code", sandbox_id=sandbox, code="for _ in range(300): display({'text/plain': 'z' * 30000}, raw=True)")
+    assert len(text_of(many)) < 40000 and "more displays are left out" in text_of(many), f"an answer of {len(text_of(many))} characters: {text_of(many)[-200:]}"
+    syntax = await call(c, "run_code", sandbox_id=sandbox, code="def")
+    assert text_of(syntax).count("def\n") == 1, f"the error is told twice: {text_of(syntax)}"
     failed = await call(c, "run_code", sandbox_id=sandbox, code="1 / 0")
     assert failed.structured_content["error"]["type"] == "ZeroDivisionError" and "ZeroDivisionError" in text_of(failed), failed
     command = await call(c, "run_command", sandbox_id=sandbox, command="echo out; echo err >&2; exit 3")
