@@ -1,11 +1,10 @@
-// Opens a page in Chromium, prints its verdict, and that of a page of another origin.
+// Opens pages in Chromium, and prints the verdict of each.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const [page, foreign] = process.argv.slice(2);
 const profile = await mkdtemp(join(tmpdir(), "chromium-"));
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: "/usr/bin/chromium", headless: true,
@@ -14,7 +13,7 @@ const context = await chromium.launchPersistentContext(profile, {
   ],
 });
 try {
-  for (const address of [page, foreign]) {
+  for (const address of process.argv.slice(2)) {
     const tab = await context.newPage();
     await tab.goto(address);
     await tab.waitForFunction(() => window.verdict, undefined, { timeout: 120_000 });

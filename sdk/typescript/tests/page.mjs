@@ -42,4 +42,17 @@ async function use() {
   expect((await sandbox.kill()).state, "terminated", "the state");
 }
 
-use().then(() => (window.verdict = "all used"), (error) => (window.verdict = String(error.stack ?? error)));
+/** Uses a sandbox by its token alone. */
+async function useToken() {
+  const sandbox = await Sandbox.connect(window.box, { apiKey: window.token });
+  const terminal = await sandbox.pty("echo ready");
+  let shown = "";
+  for await (const part of terminal) shown += new TextDecoder().decode(part);
+  expect(shown, "ready\r\n", "the terminal");
+  terminal.close();
+  expect((await sandbox.runCode("6 * 7", { language: "python" })).value, 42, "the value");
+  const keyed = await Sandbox.connect(window.box, { apiKey: window.key });
+  await refused(InvalidArgumentError, () => keyed.pty("echo ready")); // a key has no place in a page
+}
+
+(window.token ? useToken : use)().then(() => (window.verdict = "all used"), (error) => (window.verdict = String(error.stack ?? error)));
