@@ -181,6 +181,8 @@ func (c *contextParam) UnmarshalJSON(data []byte) error {
 	case string(data) == "null":
 	case json.Unmarshal(data, &name) == nil:
 		c.name = &name
+	case data[0] != '{':
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (the name of a context) or an object (fields of a handler's context)")
 	default:
 		c.fields = append(json.RawMessage(nil), data...)
 	}
@@ -210,7 +212,10 @@ func (h *handlerParam) UnmarshalJSON(data []byte) error {
 		h.plain = true
 		return nil
 	}
-	return json.Unmarshal(data, &h.name)
+	if json.Unmarshal(data, &h.name) != nil {
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (the name of a function) or null")
+	}
+	return nil
 }
 
 // Schema implements huma.SchemaProvider.

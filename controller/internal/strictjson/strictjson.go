@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -105,6 +107,9 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	if raws := d.KeepsNull != nil && d.KeepsNull(into.Type()); !raws && loneSurrogate(raw) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value holds an escape \\ud800 to \\udfff without its other half, which is no character; give text in Unicode")
 	}
+	if holdsNull(raw, into.Type()) {
+		return d.wrongType(path, typeName(into.Type()))
+	}
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	var (
 		coded    *yurt.Error
@@ -119,6 +124,21 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 		return d.wrongType(path, typeName(into.Type()))
 	default:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value cannot be read")
+	}
+}
+
+// holdsNull reports whether there is a null among the texts of an array or an object. Package encoding/json would make it an empty text.
+func holdsNull(data []byte, t reflect.Type) bool {
+	null := func(text *string) bool { return text == nil }
+	switch {
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.String:
+		var texts map[string]*string
+		return json.Unmarshal(data, &texts) == nil && slices.ContainsFunc(slices.Collect(maps.Values(texts)), null)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		var texts []*string
+		return json.Unmarshal(data, &texts) == nil && slices.ContainsFunc(texts, null)
+	default:
+		return false
 	}
 }
 
@@ -186,6 +206,9 @@ func typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "an object with strings as values"
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.String {
+			return "an array of strings"
+		}
 		return "an array"
 	default:
 		return "an object"

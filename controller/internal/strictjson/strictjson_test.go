@@ -17,7 +17,8 @@ type body struct {
 	Inner *struct {
 		Text string `json:"text"`
 	} `json:"inner"`
-	Raw json.RawMessage `json:"raw"`
+	Raw  json.RawMessage `json:"raw"`
+	List []string        `json:"list"`
 }
 
 func decoder() strictjson.Decoder {
@@ -40,6 +41,24 @@ func TestHalfCharacters(t *testing.T) {
 		`{"text": "\\ud800"}`:              "",
 		`{"text": "\u00e9\n\ud83d\ude00"}`: "",
 		`{"raw": ["\ud800"]}`:              "", // it is passed on as it is
+	} {
+		var into body
+		err := decoder().Decode([]byte(text), &into)
+		var coded *yurt.Error
+		switch {
+		case field == "" && err != nil:
+			t.Errorf("%s: %v, expected that it is taken", text, err)
+		case field != "" && (!errors.As(err, &coded) || coded.Code != yurt.CodeInvalidArgument || coded.Field != field):
+			t.Errorf("%s: %v, expected an error of the field %s", text, err, field)
+		}
+	}
+}
+
+// TestNullsAmongTexts: a null is no text, and is not taken for an empty one.
+func TestNullsAmongTexts(t *testing.T) {
+	for text, field := range map[string]string{
+		`{"names": {"a": null}}`: "names", `{"list": ["a", null]}`: "list", `{"list": [1]}`: "list", `{"names": {"a": 1}}`: "names",
+		`{"names": {"a": ""}}`: "", `{"list": [""], "names": {}}`: "", `{"names": null, "list": null}`: "",
 	} {
 		var into body
 		err := decoder().Decode([]byte(text), &into)

@@ -33,6 +33,22 @@ def wrong_values(box: Any) -> None:
     refused(InvalidArgumentError, "files", lambda: box.run_code("1", files={"a": 5}))
     refused(InvalidArgumentError, "command", lambda: box.run_command(["sleep", 1]))
     refused(InvalidArgumentError, "timeout", lambda: box.set_timeout(float("nan")))
+    refused(InvalidArgumentError, "env", lambda: box.run_command("true", env={"A": None}))
+    refused(InvalidArgumentError, "args", lambda: box.run_code("1", args=["a", None]))
+    refused(InvalidArgumentError, "context", lambda: box.run_code("1", context=5))
+    refused(InvalidArgumentError, "handler", lambda: box.invoke("1", handler=5, language="python"))
+    refused(InvalidArgumentError, "files", lambda: Sandbox.create(files=["a"]))
+    refused(InvalidArgumentError, "metadata", lambda: Sandbox.list(metadata=["a"]))
+    refused(InvalidArgumentError, "data", lambda: box.files.write("x", "\ud800"))
+    refused(InvalidArgumentError, "source", lambda: box.files.upload(io.StringIO("text"), "x"))
+    refused(InvalidArgumentError, "mode", lambda: box.files.write("x", "x", mode="9"))
+    refused(InvalidArgumentError, "pid", lambda: box.processes.kill("../../x"))
+    for wrong in ("", "..", None, 5):
+        refused(InvalidArgumentError, "id", lambda: Sandbox.connect(wrong))
+        refused(InvalidArgumentError, "id", lambda: box.contexts.remove(wrong))
+    for wrong in (5, "http://[::1", "http://127.0.0.1:99999", "http://a b", "127.0.0.1:8700"):
+        refused(InvalidArgumentError, "url", lambda: Yurt(wrong))
+    refused(InvalidArgumentError, "api_key", lambda: Yurt(api_key=b"x"))
     refused(InvalidArgumentError, "path", lambda: box.files.read(5))
     refused(InvalidArgumentError, "path", lambda: box.files.write("a\nb", "x"))
     refused(InvalidArgumentError, "path", lambda: box.files.write("\ud800", "x"))
@@ -44,6 +60,13 @@ def wrong_values(box: Any) -> None:
     refused(NotFoundError, None, lambda: Sandbox.connect("ses_nope"))
     refused(InvalidArgumentError, "url", lambda: Sandbox.create(url="ftp://x"))
     refused(UnavailableError, None, lambda: Sandbox.create(client=Yurt("http://127.0.0.1:1", patience=0.1)))
+
+
+def taken(box: Sandbox) -> None:
+    """Other forms of the same values."""
+    assert box.files.write("bytes", bytearray(b"abc"), mode=0o640).mode == "0640"
+    assert box.files.write("bytes", memoryview(b"abcd")).size == 4
+    assert box.files.chmod("bytes", 0o750).mode == "0750"
 
 
 def leaving(box: Sandbox) -> None:
@@ -118,6 +141,7 @@ async def cancelled() -> None:
 
 with Sandbox.create() as sandbox:
     wrong_values(sandbox)
+    taken(sandbox)
     leaving(sandbox)
     broken_off(sandbox)
     unread(sandbox)

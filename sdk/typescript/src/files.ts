@@ -4,12 +4,12 @@ import { type CallOptions, type Yurt, unless } from "./client.js";
 import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
 import type { FileEvent, FileInfo, FileList, Unpacked } from "./models.js";
 import { platform, type Progress, type Upload } from "./platform/platform.js";
-import { pathOf, queryOf } from "./wire.js";
+import { modeOf, pathOf, queryOf } from "./wire.js";
 
 export interface WriteOptions extends CallOptions {
   append?: boolean;
-  /** Such as "0755". */
-  mode?: string;
+  /** Permission bits: octal text such as "755", or a number such as 0o755. */
+  mode?: string | number;
 }
 
 export interface TransferOptions extends CallOptions {
@@ -67,7 +67,7 @@ export class Files {
   }
 
   #put(path: string, body: BodyInit, { append, mode, signal }: WriteOptions): Promise<FileInfo> {
-    const query = queryOf({ append: append || undefined, mode });
+    const query = queryOf({ append: append || undefined, mode: modeOf(mode) });
     return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, once: append, signal });
   }
 
@@ -127,9 +127,9 @@ export class Files {
     return this.#client.call("PATCH", this.#at(path), { json: { path: to, overwrite: options.overwrite ?? false }, signal: options.signal });
   }
 
-  /** Gives a file other permission bits, in octal such as "755". */
-  chmod(path: string, mode: string, options: CallOptions = {}): Promise<FileInfo> {
-    return this.#client.call("PATCH", this.#at(path), { json: { mode }, signal: options.signal });
+  /** Gives a file other permission bits: octal text such as "755", or a number such as 0o755. */
+  chmod(path: string, mode: string | number, options: CallOptions = {}): Promise<FileInfo> {
+    return this.#client.call("PATCH", this.#at(path), { json: { mode: modeOf(mode) }, signal: options.signal });
   }
 
   async remove(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {

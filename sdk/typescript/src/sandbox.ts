@@ -10,7 +10,7 @@ import type {
 import { Contexts, Processes } from "./parts.js";
 import { LogEntry, type Result } from "./results.js";
 import { Terminal } from "./terminal.js";
-import { API, type FileMap, filesOf, given, queryOf, segment } from "./wire.js";
+import { API, type FileMap, filesOf, given, plainObject, queryOf, segment } from "./wire.js";
 
 /** Seconds, or text such as "1h30m". */
 export type Duration = number | string;
@@ -137,6 +137,7 @@ export class Sandbox {
   static async list(options: ListOptions = {}): Promise<Session[]> {
     const { metadata = {}, template, agentId, ended, signal } = options;
     const client = options.client ?? new Yurt(options);
+    plainObject(metadata, "metadata", "texts");
     const filter = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
     const found: Session[] = [];
     for await (const page of client.pages<SessionList>(`${API}/sessions`, { ...filter, template_id: template, agent_id: agentId }, { signal })) {

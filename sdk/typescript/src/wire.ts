@@ -98,9 +98,22 @@ function refuse(_: string, value: unknown): unknown {
   return value;
 }
 
+/** Refuses a value that is no object with members, such as an array, whose indices would be taken for names. */
+export function plainObject(value: unknown, field: string, members: string): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Map || ArrayBuffer.isView(value)) {
+    throw new InvalidArgumentError(`it is ${shown(value)}; give an object of ${members}`, { code: "invalid_argument", field });
+  }
+}
+
+/** Writes permission bits in octal. */
+export function modeOf(mode: string | number | undefined): string | undefined {
+  return typeof mode === "number" ? mode.toString(8) : mode;
+}
+
 /** Writes text as it is and bytes in base64. */
 export function filesOf(files: FileMap | undefined): Record<string, string | { base64: string }> | undefined {
   if (files === undefined) return undefined;
+  plainObject(files, "files", "paths and contents");
   return Object.fromEntries(Object.entries(files).map(([path, data]) => [path, data instanceof Uint8Array ? { base64: toBase64(data) } : data]));
 }
 

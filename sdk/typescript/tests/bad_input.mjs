@@ -35,6 +35,17 @@ async function wrongValues(box) {
   await refused(InvalidArgumentError, "event", () => box.invoke("def handler(e, c): pass", { a: [NaN] }, { language: "python" }));
   await refused(InvalidArgumentError, "command", () => box.runCommand(["sleep", 1]));
   await refused(InvalidArgumentError, "timeout", () => box.setTimeout(NaN));
+  await refused(InvalidArgumentError, "env", () => box.runCommand("true", { env: { A: null } }));
+  await refused(InvalidArgumentError, "args", () => box.runCode("1", { args: ["a", null] }));
+  await refused(InvalidArgumentError, "context", () => box.runCode("1", { context: 5 }));
+  await refused(InvalidArgumentError, "handler", () => box.invoke("1", {}, { handler: 5, language: "python" }));
+  await refused(InvalidArgumentError, "files", () => Sandbox.create({ files: ["a"] }));
+  await refused(InvalidArgumentError, "files", () => box.runCode("1", { files: "a" }));
+  await refused(InvalidArgumentError, "metadata", () => Sandbox.list({ metadata: ["a"] }));
+  await refused(InvalidArgumentError, "mode", () => box.files.write("x", "x", { mode: "9" }));
+  await refused(InvalidArgumentError, "pid", () => box.processes.kill("../../x"));
+  assert.equal((await box.files.write("x", "x", { mode: 0o640 })).mode, "0640");
+  assert.equal((await box.files.chmod("x", 0o750)).mode, "0750");
   await refused(InvalidArgumentError, "path", () => box.files.read(5));
   await refused(InvalidArgumentError, "path", () => box.files.write("a\nb", "x"));
   await refused(InvalidArgumentError, "path", () => box.files.write("\ud800", "x"));

@@ -6,8 +6,8 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
-from urllib.parse import quote, urlencode
+from typing import Any, Protocol, Union
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpcore
 import httpx
@@ -22,10 +22,32 @@ BROKEN = (
 """The errors of a connection that breaks, or that cannot be made."""
 NEVER_SENT = (httpx.ConnectError, httpcore.ConnectError)
 _IDEMPOTENT = ("GET", "PUT", "DELETE")
+Bytes = Union[bytes, bytearray, memoryview]
+BYTES = (bytes, bytearray, memoryview)
 MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole result
 
 
-def segment(text: object) -> str:
+def address(url: object) -> tuple[str, str]:
+    """Returns the address of a server without a slash at its end, and the name of its host."""
+    plain = url.rstrip("/") if isinstance(url, str) else ""
+    try:
+        parts = urlsplit(plain)
+        scheme, host, _ = parts.scheme, parts.hostname, parts.port  # a port that is none is an error
+    except ValueError:
+        scheme, host = "", None
+    if not host or scheme not in ("http", "https") or re.search(r"\s", plain):
+        raise InvalidArgumentError(f"{url!r} is no address of a server; give one such as http://127.0.0.1:8700", code="invalid_argument", field="url")
+    return plain, host
+
+
+def segment(name: object) -> str:
+    """Escapes the name or id of an object, as one segment of a path."""
+    if not isinstance(name, str) or name in ("", ".", ".."):
+        raise InvalidArgumentError(f"{name!r} is no name; give that of an object, as a string", code="invalid_argument", field="id")
+    return _escape(name)
+
+
+def _escape(text: object) -> str:
     """Escapes one segment of a path. Dots alone are escaped too, lest a proxy take them for a step up."""
     if not isinstance(text, str):
         raise InvalidArgumentError(f"it is {text!r}, of type {type(text).__name__}; give a string", code="invalid_argument", field="path")
@@ -37,13 +59,13 @@ def segment(text: object) -> str:
 def path_of(path: object) -> str:
     """Escapes a path segment by segment."""
     if not isinstance(path, str):
-        return segment(path)
-    return "/".join(map(segment, path.split("/")))
+        return _escape(path)
+    return "/".join(map(_escape, path.split("/")))
 
 
 def authorization(key: str | None) -> dict[str, str]:
     """Returns the header that has an API key, or no header without one. The error does not tell the key."""
-    if key and not re.fullmatch("[!-~]+", key):
+    if key and not (isinstance(key, str) and re.fullmatch("[!-~]+", key)):
         raise InvalidArgumentError("it has a blank, a line break or another character that no key has; give it as it was shown", code="invalid_argument", field="api_key")
     return {"authorization": f"Bearer {key}"} if key else {}
 
@@ -76,11 +98,30 @@ def given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def files_of(files: Mapping[str, str | bytes] | None) -> dict[str, Any] | None:
+def files_of(files: Mapping[str, str | Bytes] | None) -> dict[str, Any] | None:
     """Writes text as it is and bytes in base64."""
     if files is None:
         return None
-    return {path: {"base64": base64.b64encode(data).decode()} if isinstance(data, bytes) else data for path, data in files.items()}
+    if not isinstance(files, Mapping):
+        raise InvalidArgumentError(f"it is of type {type(files).__name__}; give a dict of paths and contents", code="invalid_argument", field="files")
+    return {path: {"base64": base64.b64encode(data).decode()} if isinstance(data, BYTES) else data for path, data in files.items()}
+
+
+def bytes_of(data: str | Bytes, field: str) -> bytes:
+    """Returns text in UTF-8, and bytes as they are."""
+    if isinstance(data, str):
+        try:
+            return data.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgumentError(f"character {error.start} is a lone surrogate, which is no character; give text or bytes", code="invalid_argument", field=field) from None
+    if not isinstance(data, BYTES):
+        raise InvalidArgumentError(f"it is of type {type(data).__name__}; give str or bytes", code="invalid_argument", field=field)
+    return bytes(data)
+
+
+def mode_of(mode: str | int | None) -> str | None:
+    """Writes permission bits in octal."""
+    return f"{mode:o}" if isinstance(mode, int) else mode
 
 
 class Paged(Protocol):

@@ -78,6 +78,8 @@ class AsyncAuditLog:
         until: datetime | None = None, limit: int | None = None,
     ) -> list[models.Entry]:
         """Lists entries, newest first: those that match all that is given, and at most limit of them."""
+        if not isinstance(limit, (int, type(None))):
+            raise InvalidArgumentError(f"it is of type {type(limit).__name__}; give a whole number", code="invalid_argument", field="limit")
         params: dict[str, Any] = given(
             tenant=tenant, action=action, decision=decision, session_id=session_id, key_id=key_id, request_id=request_id,
             since=_instant("since", since), until=_instant("until", until), limit=_PAGE if limit is None else min(limit, _PAGE),

@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -15,8 +14,8 @@ import msgspec
 from .. import _aio as aio
 from .. import models
 from .._local import LocalServer
-from .._wire import API, BROKEN, EventReader, Paged, authorization, encode, query, repeatable
-from ..errors import InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problem_error
+from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, query, repeatable
+from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import AsyncAnswer, AsyncTransport
 
 T = TypeVar("T")
@@ -33,13 +32,10 @@ class AsyncYurt:
 
     def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.AsyncClient | None = None, api_key: str | None = None) -> None:
         self._local = LocalServer() if local else None
-        self.url = (self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700").rstrip("/")
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgumentError(f"{self.url!r} is no address of a server; give one such as http://127.0.0.1:8700", code="invalid_argument", field="url")
+        self.url, host = address(self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700")
         self.patience = patience
         """How many seconds a call that may be repeated tries to reach the server."""
-        self.loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
+        self.loopback = host in ("127.0.0.1", "localhost", "::1")
         self.authorization = authorization(api_key or os.environ.get("YURT_API_KEY"))
         self._transport = AsyncTransport(self.url, self.loopback, http)
 

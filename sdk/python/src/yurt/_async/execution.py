@@ -11,7 +11,7 @@ import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import BROKEN, EventReader, given, segment
+from .._wire import BROKEN, Bytes, EventReader, bytes_of, given, segment
 from ..errors import ConflictError, UnavailableError, YurtError
 from ..results import Display, Event, Result
 from .client import AsyncYurt
@@ -132,9 +132,9 @@ class AsyncExecution:
             if error.code != "execution_ended":
                 raise
 
-    async def write_stdin(self, data: str | bytes = b"", *, eof: bool = False) -> None:
+    async def write_stdin(self, data: str | Bytes = b"", *, eof: bool = False) -> None:
         """Gives an execution that was started with stdin_open data to read."""
-        raw = data.encode() if isinstance(data, str) else data
+        raw = bytes_of(data, "data")
         body: dict[str, Any] = given(data_base64=base64.b64encode(raw).decode() if raw else None, eof=eof or None)
         await self._client.send("POST", self._path + "/stdin", body=body)
 

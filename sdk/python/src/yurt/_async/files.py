@@ -11,7 +11,7 @@ import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import BROKEN, path_of
+from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import AsyncYurt
 from .transport import AsyncAnswer
@@ -41,12 +41,9 @@ class AsyncFiles:
         except UnicodeDecodeError as error:
             raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
 
-    async def write(self, path: str, data: str | bytes, *, append: bool = False, mode: str | None = None) -> models.FileInfo:
-        """Writes a file, and makes the directories above it as needed."""
-        raw = data.encode() if isinstance(data, str) else data
-        if not isinstance(raw, bytes):
-            raise InvalidArgumentError(f"it is of type {type(raw).__name__}; give str or bytes", code="invalid_argument", field="data")
-        return await self._put(path, raw, append=append, mode=mode)
+    async def write(self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None) -> models.FileInfo:
+        """Writes a file, and makes the directories above it as needed. mode is in octal such as "755", or a number such as 0o755."""
+        return await self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode))
 
     async def _put(self, path: str, content: bytes | AsyncIterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
         params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
@@ -115,9 +112,9 @@ class AsyncFiles:
     async def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
-    async def chmod(self, path: str, mode: str) -> models.FileInfo:
-        """Gives a file other permission bits, in octal such as "755"."""
-        return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode})
+    async def chmod(self, path: str, mode: str | int) -> models.FileInfo:
+        """Gives a file other permission bits, in octal such as "755", or as a number such as 0o755."""
+        return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     async def remove(self, path: str, *, recursive: bool = False) -> None:
         await self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
@@ -142,6 +139,8 @@ async def _chunks(file: BinaryIO, on_progress: Progress | None) -> AsyncIterator
         total = None
     sent = 0
     while chunk := await aio.in_thread(lambda: file.read(_CHUNK)):
+        if not isinstance(chunk, bytes):
+            raise InvalidArgumentError(f"it reads {type(chunk).__name__}; open it in binary mode", code="invalid_argument", field="source")
         yield chunk
         sent += len(chunk)
         if on_progress:

@@ -57,10 +57,10 @@ class AsyncProcesses:
         return (await self._client.call(models.ProcessList, "GET", self._path)).processes or []
 
     async def signal(self, pid: int, signal: str | int) -> None:
-        await self._client.send("POST", f"{self._path}/{pid}/signal", body={"signal": signal})
+        await self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
 
     async def kill(self, pid: int) -> None:
-        await self._client.send("DELETE", f"{self._path}/{pid}")
+        await self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
 
 
 class AsyncTemplates:

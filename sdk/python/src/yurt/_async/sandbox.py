@@ -10,8 +10,8 @@ import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import API, files_of, given, segment
-from ..errors import ConflictError, NotFoundError, YurtError
+from .._wire import API, Bytes, files_of, given, segment
+from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
 from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import AsyncYurt
 from .execution import AsyncExecution, execution_path
@@ -41,7 +41,7 @@ class AsyncSandbox:
     async def create(
         cls, template: str | None = None, *, timeout: float | str | None = None, idle_timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None, resources: Mapping[str, Any] | None = None,
-        files: Mapping[str, str | bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
+        files: Mapping[str, str | Bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
         mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: AsyncYurt | None = None,
     ) -> AsyncSandbox:
         """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
@@ -80,6 +80,8 @@ class AsyncSandbox:
     ) -> list[models.Session]:
         """Lists sandboxes, newest first: those that live, and with ended the others that are not forgotten yet."""
         own = client or AsyncYurt(url)
+        if not isinstance(metadata or {}, Mapping):
+            raise InvalidArgumentError(f"it is of type {type(metadata).__name__}; give a dict", code="invalid_argument", field="metadata")
         params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
         found: list[models.Session] = []
         try:
@@ -102,7 +104,7 @@ class AsyncSandbox:
 
     async def stream_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
-        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
         stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
     ) -> AsyncExecution:
@@ -115,7 +117,7 @@ class AsyncSandbox:
 
     async def run_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
-        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
         stdin: str | None = None, output_limit: int | str | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,

@@ -12,7 +12,7 @@ import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import BROKEN, EventReader, given, segment
+from .._wire import BROKEN, Bytes, EventReader, bytes_of, given, segment
 from ..errors import ConflictError, UnavailableError, YurtError
 from ..results import Display, Event, Result
 from .client import Yurt
@@ -133,9 +133,9 @@ class Execution:
             if error.code != "execution_ended":
                 raise
 
-    def write_stdin(self, data: str | bytes = b"", *, eof: bool = False) -> None:
+    def write_stdin(self, data: str | Bytes = b"", *, eof: bool = False) -> None:
         """Gives an execution that was started with stdin_open data to read."""
-        raw = data.encode() if isinstance(data, str) else data
+        raw = bytes_of(data, "data")
         body: dict[str, Any] = given(data_base64=base64.b64encode(raw).decode() if raw else None, eof=eof or None)
         self._client.send("POST", self._path + "/stdin", body=body)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import BROKEN, path_of
+from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
 from .transport import Answer
@@ -42,12 +42,9 @@ class Files:
         except UnicodeDecodeError as error:
             raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
 
-    def write(self, path: str, data: str | bytes, *, append: bool = False, mode: str | None = None) -> models.FileInfo:
-        """Writes a file, and makes the directories above it as needed."""
-        raw = data.encode() if isinstance(data, str) else data
-        if not isinstance(raw, bytes):
-            raise InvalidArgumentError(f"it is of type {type(raw).__name__}; give str or bytes", code="invalid_argument", field="data")
-        return self._put(path, raw, append=append, mode=mode)
+    def write(self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None) -> models.FileInfo:
+        """Writes a file, and makes the directories above it as needed. mode is in octal such as "755", or a number such as 0o755."""
+        return self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode))
 
     def _put(self, path: str, content: bytes | Iterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
         params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
@@ -116,9 +113,9 @@ class Files:
     def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
-    def chmod(self, path: str, mode: str) -> models.FileInfo:
-        """Gives a file other permission bits, in octal such as "755"."""
-        return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode})
+    def chmod(self, path: str, mode: str | int) -> models.FileInfo:
+        """Gives a file other permission bits, in octal such as "755", or as a number such as 0o755."""
+        return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
@@ -143,6 +140,8 @@ def _chunks(file: BinaryIO, on_progress: Progress | None) -> Iterator[bytes]:
         total = None
     sent = 0
     while chunk := aio.in_thread(lambda: file.read(_CHUNK)):
+        if not isinstance(chunk, bytes):
+            raise InvalidArgumentError(f"it reads {type(chunk).__name__}; open it in binary mode", code="invalid_argument", field="source")
         yield chunk
         sent += len(chunk)
         if on_progress:

@@ -58,10 +58,10 @@ class Processes:
         return (self._client.call(models.ProcessList, "GET", self._path)).processes or []
 
     def signal(self, pid: int, signal: str | int) -> None:
-        self._client.send("POST", f"{self._path}/{pid}/signal", body={"signal": signal})
+        self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
 
     def kill(self, pid: int) -> None:
-        self._client.send("DELETE", f"{self._path}/{pid}")
+        self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
 
 
 class Templates:

@@ -11,8 +11,8 @@ import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import API, files_of, given, segment
-from ..errors import ConflictError, NotFoundError, YurtError
+from .._wire import API, Bytes, files_of, given, segment
+from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
 from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import Yurt
 from .execution import Execution, execution_path
@@ -42,7 +42,7 @@ class Sandbox:
     def create(
         cls, template: str | None = None, *, timeout: float | str | None = None, idle_timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None, resources: Mapping[str, Any] | None = None,
-        files: Mapping[str, str | bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
+        files: Mapping[str, str | Bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
         mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: Yurt | None = None,
     ) -> Sandbox:
         """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
@@ -81,6 +81,8 @@ class Sandbox:
     ) -> list[models.Session]:
         """Lists sandboxes, newest first: those that live, and with ended the others that are not forgotten yet."""
         own = client or Yurt(url)
+        if not isinstance(metadata or {}, Mapping):
+            raise InvalidArgumentError(f"it is of type {type(metadata).__name__}; give a dict", code="invalid_argument", field="metadata")
         params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
         found: list[models.Session] = []
         try:
@@ -103,7 +105,7 @@ class Sandbox:
 
     def stream_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
-        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
         stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
     ) -> Execution:
@@ -116,7 +118,7 @@ class Sandbox:
 
     def run_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
-        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
         stdin: str | None = None, output_limit: int | str | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
