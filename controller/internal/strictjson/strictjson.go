@@ -104,11 +104,8 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	if into.Kind() == reflect.Struct && !reflect.PointerTo(into.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return d.object(raw, into, path)
 	}
-	if raws := d.KeepsNull != nil && d.KeepsNull(into.Type()); !raws && loneSurrogate(raw) {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value holds an escape \\ud800 to \\udfff without its other half, which is no character; give text in Unicode")
-	}
-	if holdsNull(raw, into.Type()) {
-		return d.wrongType(path, typeName(into.Type()))
+	if err := d.changed(raw, into.Type(), path); err != nil {
+		return err
 	}
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	var (
@@ -125,6 +122,17 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	default:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value cannot be read")
 	}
+}
+
+// changed refuses a value that package encoding/json would change without a word.
+func (d Decoder) changed(raw json.RawMessage, t reflect.Type, path string) error {
+	if verbatim := d.KeepsNull != nil && d.KeepsNull(t); !verbatim && loneSurrogate(raw) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value holds an escape \\ud800 to \\udfff without its other half, which is no character; give text in Unicode")
+	}
+	if holdsNull(raw, t) {
+		return d.wrongType(path, typeName(t))
+	}
+	return nil
 }
 
 // holdsNull reports whether there is a null among the texts of an array or an object. Package encoding/json would make it an empty text.
