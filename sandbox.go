@@ -15,6 +15,7 @@ type SandboxSpec struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Files     []SourceFile      `json:"files,omitempty"`  // written to the workspace before anybody has it; kept there alone
 	Labels    map[string]string `json:"labels,omitempty"` // kept with the sandbox, for its owner to find it again
+	Share     string            `json:"share,omitempty"`  // requests with different ones take turns where they wait
 	Host      *HostAccess       `json:"host,omitempty"`   // for callers on the node itself
 }
 

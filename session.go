@@ -197,6 +197,6 @@ func (s *Session) SandboxSpec(template Template) SandboxSpec {
 	maps.Copy(env, s.Env)
 	return SandboxSpec{
 		ID: s.SandboxID, Template: template, Resources: s.Resources, Env: env,
-		Labels: map[string]string{SessionLabel: s.ID},
+		Labels: map[string]string{SessionLabel: s.ID}, Share: s.Tenant,
 	}
 }

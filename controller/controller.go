@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
 	"github.com/yurtrun/yurt/controller/lease"
+	"github.com/yurtrun/yurt/internal/turns"
 )
 
 // SessionLabel is the label of a sandbox that names the session that owns it.
@@ -60,6 +61,7 @@ type Controller struct {
 	placer    contract.Placer
 	metrics   *metrics
 	ledger    *ledger
+	storing   *turns.Gate // for creates that are about to be stored; tenants take turns
 	tracker   *execution.Tracker
 	keeper    *fleet.Keeper
 	deadlines *fleet.Deadlines
@@ -87,6 +89,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		Catalog: &Catalog{store: config.Store, placer: config.Placer, builtIn: templates},
 		life:    life.New(config.Clock, config.Logger), store: config.Store, placer: config.Placer, deadlines: fleet.NewDeadlines(),
+		storing: turns.NewGate(storedAtOnce),
 	}
 	timed, _ := config.Store.(contract.ClockStore)
 	leases, _ := config.Store.(lease.Store)

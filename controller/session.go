@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	placeLimit = 2 * time.Minute        // for making a sandbox
-	firstPoll  = 5 * time.Millisecond   // for a session that another controller is about to make
-	storePoll  = 500 * time.Millisecond // the longest time between two looks for it
+	placeLimit   = 2 * time.Minute        // for making a sandbox
+	firstPoll    = 5 * time.Millisecond   // for a session that another controller is about to make
+	storedAtOnce = 8                      // creates
+	storePoll    = 500 * time.Millisecond // the longest time between two looks for it
 )
 
 // CreateSession makes a session and returns it once its sandbox is ready; asked to
@@ -55,10 +56,7 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 	placed := c.ledger.begin(session.ID)
 	defer placed()
 	first := yurt.Transition{To: yurt.SessionCreating, Reason: session.Reason, At: session.CreatedAt}
-	storing, span := tracing.Start(ctx, "store")
-	err = c.store.CreateSession(storing, session, first, key)
-	tracing.End(span, err)
-	if err != nil {
+	if err := c.storeCreate(ctx, session, first, key); err != nil {
 		switch {
 		case errors.Is(err, contract.ErrKeyTaken):
 			existing, _, err := c.sessionOfKey(ctx, *key)
@@ -70,6 +68,19 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 		return yurt.Session{}, fmt.Errorf("storing the session: %w", err)
 	}
 	return c.place(ctx, session, template, req.Files, key != nil || session.ReuseKey != "")
+}
+
+// storeCreate stores a new session once it is its tenant's turn: a store carries out changes one after the other, and a crowd of creates
+// would delay those of others.
+func (c *Controller) storeCreate(ctx context.Context, session yurt.Session, first yurt.Transition, key *IdempotencyKey) error {
+	ctx, span := tracing.Start(ctx, "store")
+	leave, err := c.storing.Enter(ctx, session.Tenant, false)
+	if err == nil {
+		defer leave()
+		err = c.store.CreateSession(ctx, session, first, key)
+	}
+	tracing.End(span, err)
+	return err
 }
 
 // sessionOfKey returns the session that an earlier request with the same key made,

@@ -50,6 +50,7 @@ type Order struct {
 	SlotID    string
 	Template  yurt.Template
 	Resources yurt.Resources // complete
+	Share     string         // orders with different ones take turns: the tenant
 	SessionID string         // only that session may have its sandbox; "" is a warm slot
 	Once      bool           // it ends with its first sandbox
 	Prefer    []string       // names of nodes, the best first; all of them are wishes

@@ -61,7 +61,7 @@ func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints con
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeInternal, "a sandbox without a session cannot be started")
 	}
 	order := Order{
-		SlotID: slot, Template: spec.Template, Resources: spec.Resources, SessionID: slot, Once: true,
+		SlotID: slot, Template: spec.Template, Resources: spec.Resources, Share: spec.Share, SessionID: slot, Once: true,
 		Prefer: p.preferences(spec.Template.Digest(), hints),
 	}
 	var failed *nodeError

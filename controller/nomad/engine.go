@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/internal/turns"
 	"github.com/yurtrun/yurt/jobspecs"
 )
 
@@ -30,8 +31,8 @@ type Engine struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	facts   *facts
-	starts  *gate
-	stops   *gate
+	starts  *turns.Gate
+	stops   *turns.Gate
 	waiters waiters
 
 	background context.Context // of the work that goes on after a call has returned; Close ends it
@@ -63,7 +64,7 @@ func New(ctx context.Context, config Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: config, client: client, logger: config.Logger, now: time.Now,
-		starts: newGate(config.MaxInFlight), stops: newGate(stopsInFlight),
+		starts: turns.NewGate(config.MaxInFlight), stops: turns.NewGate(stopsInFlight),
 		discarding: map[string]chan struct{}{},
 	}
 	e.facts = newFacts(e)
@@ -92,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, order cluster.Order) (string, error)
 	if err := checkID(order.SlotID); err != nil {
 		return "", err
 	}
-	leave, err := e.starts.enter(ctx, order.SessionID != "")
+	leave, err := e.starts.Enter(ctx, order.Share, order.SessionID != "")
 	if err != nil {
 		return "", fmt.Errorf("waiting for earlier requests to Nomad: %w", err)
 	}

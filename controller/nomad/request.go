@@ -76,7 +76,7 @@ func (e *Engine) evaluate(ctx context.Context, jobID string) error {
 
 // remove stops the job and has Nomad forget it. One that is not there is no error.
 func (e *Engine) remove(ctx context.Context, jobID string) error {
-	leave, err := e.stops.enter(ctx, true)
+	leave, err := e.stops.Enter(ctx, "", true)
 	if err != nil {
 		return err
 	}

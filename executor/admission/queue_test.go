@@ -18,7 +18,7 @@ func TestUrgentCallersGoFirst(t *testing.T) {
 		came := make(chan string, 10)
 		want := func(name string, ctx context.Context, urgent bool) {
 			go func() {
-				if err := queue.Enter(ctx, urgent, nil); err != nil {
+				if err := queue.Enter(ctx, "", urgent, nil); err != nil {
 					name += ": " + err.Error()
 				}
 				came <- name
@@ -78,7 +78,7 @@ func TestHurriedCallersAreUrgent(t *testing.T) {
 		hurry := make(chan struct{})
 		take := func(name string, hurry <-chan struct{}) {
 			go func() {
-				if err := queue.Enter(t.Context(), false, hurry); err != nil {
+				if err := queue.Enter(t.Context(), "", false, hurry); err != nil {
 					t.Error(err)
 				}
 				came <- name
@@ -109,7 +109,7 @@ func TestPatientCallersAreServed(t *testing.T) {
 	queue := admission.NewQueue(2)
 	served := make(chan struct{})
 	for range 2 {
-		if err := queue.Enter(t.Context(), true, nil); err != nil {
+		if err := queue.Enter(t.Context(), "", true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestPatientCallersAreServed(t *testing.T) {
 	go func() {
 		defer close(served)
 		close(waiting)
-		if err := queue.Enter(t.Context(), false, nil); err != nil {
+		if err := queue.Enter(t.Context(), "", false, nil); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -128,7 +128,7 @@ func TestPatientCallersAreServed(t *testing.T) {
 		asked = append(asked, came)
 		go func() {
 			defer close(came)
-			if err := queue.Enter(t.Context(), true, nil); err != nil {
+			if err := queue.Enter(t.Context(), "", true, nil); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -145,4 +145,72 @@ func TestPatientCallersAreServed(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestGroupsTakeTurns: of a group with many urgent callers, one goes before the only caller of another group.
+func TestGroupsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := admission.NewQueue(1)
+		if err := queue.Enter(t.Context(), "many", true, nil); err != nil {
+			t.Fatal(err)
+		}
+		came := make(chan string, 60)
+		for range 50 {
+			go func() {
+				if err := queue.Enter(t.Context(), "many", true, nil); err == nil {
+					came <- "many"
+				}
+			}()
+		}
+		synctest.Wait()
+		go func() {
+			if err := queue.Enter(t.Context(), "one", true, nil); err == nil {
+				came <- "one"
+			}
+		}()
+		synctest.Wait()
+		before := 0
+		for {
+			queue.Leave()
+			if <-came == "one" {
+				break
+			}
+			before++
+		}
+		if before > 1 {
+			t.Errorf("%d callers of the other group went before the one that came last, want at most 1", before)
+		}
+		for range 50 - before {
+			queue.Leave()
+			<-came
+		}
+	})
+}
+
+// TestDisplaced: the group with the most callers makes room in a full queue, and the place of the caller that left is not lost.
+func TestDisplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := admission.NewQueue(1)
+		if err := queue.Enter(t.Context(), "many", true, nil); err != nil {
+			t.Fatal(err)
+		}
+		left := make(chan error, 3)
+		for range cap(left) {
+			go func() { left <- queue.Enter(t.Context(), "many", true, nil) }()
+		}
+		synctest.Wait()
+		if queue.Displace("many") || !queue.Displace("one") {
+			t.Error("the longest group displaced a caller of its own, or kept its callers from another group")
+		}
+		if err := <-left; !errors.Is(err, admission.ErrDisplaced) {
+			t.Errorf("the last caller got %v, want to be displaced", err)
+		}
+		queue.Leave()
+		for range 2 {
+			if err := <-left; err != nil {
+				t.Error(err)
+			}
+			queue.Leave()
+		}
+	})
 }

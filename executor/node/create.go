@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/admission"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
@@ -25,6 +26,7 @@ type createOptions struct {
 	slot     *slot     // may be nil
 	installs bool      // for the node's own installation of packages
 	memory   yurt.Size // its limit, which begin fills in
+	share    string    // of the specification, likewise
 }
 
 // urgent reports whether a caller waits for the sandbox.
@@ -177,20 +179,23 @@ func (n *Node) begin(ctx context.Context, spec yurt.SandboxSpec, options createO
 		return nil, errDraining()
 	}
 	id := spec.ID
-	options.memory = spec.Resources.Memory
+	options.memory, options.share = spec.Resources.Memory, spec.Share
 	if err := n.takeRoom(id, options); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.table.ctx, cancel)()
-	err = n.creates.Enter(ctx, options.urgent(), options.hurried())
+	err = n.creates.Enter(ctx, spec.Share, options.urgent(), options.hurried())
 	if err == nil {
 		return func() { n.creates.Leave(); n.table.end(id) }, nil
 	}
 	n.table.end(id)
-	if n.table.ctx.Err() != nil {
+	switch {
+	case n.table.ctx.Err() != nil:
 		err = sandbox.ErrShuttingDown()
+	case errors.Is(err, admission.ErrDisplaced):
+		err = queueFull(n.config.MaxQueue)
 	}
 	return nil, err
 }

@@ -121,13 +121,14 @@ const maxLogMemory = 64 << 20
 
 // New returns a node without sandboxes. Start comes next.
 func New(config Config, p Parts) *Node {
+	creates := admission.NewQueue(config.MaxCreates)
 	n := &Node{
 		config: config, logger: p.Logger, runtimes: p.Runtimes, room: p.Room, disks: p.Disks, broker: p.Broker, cgroups: p.Cgroups,
 		layers: p.Layers, images: p.Images, processors: p.Processors,
 		memory: runlog.NewMemory(maxLogMemory), results: output.NewBudget(output.DefaultBudget), ids: idrange.New(), begun: time.Now(),
-		creates: admission.NewQueue(config.MaxCreates), teardowns: make(chan struct{}, teardowns),
+		creates: creates, teardowns: make(chan struct{}, teardowns),
 		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(), figures: figures.New(),
-		table:    newTable(config),
+		table:    newTable(config, creates.Displace),
 		admitter: &admitter{stateDir: config.StateDir, cgroups: p.Cgroups, all: config.All},
 		roots:    &roots{hostPaths: config.HostPaths, packages: config.Packages, images: p.Images, runtimes: p.Runtimes, logger: p.Logger},
 	}

@@ -28,6 +28,8 @@ const (
 type table struct {
 	maxSandboxes, maxCreates, maxQueue int
 
+	displace func(share string) bool // makes a caller of another share leave the full queue
+
 	mu        sync.Mutex
 	sandboxes map[string]*Handle
 	making    map[string]createOptions // sandboxes that are being made, or wait for that
@@ -38,9 +40,9 @@ type table struct {
 	stop context.CancelFunc
 }
 
-func newTable(config Config) *table {
+func newTable(config Config, displace func(share string) bool) *table {
 	t := &table{
-		maxSandboxes: config.MaxSandboxes, maxCreates: config.MaxCreates, maxQueue: config.MaxQueue,
+		maxSandboxes: config.MaxSandboxes, maxCreates: config.MaxCreates, maxQueue: config.MaxQueue, displace: displace,
 		sandboxes: make(map[string]*Handle), making: make(map[string]createOptions),
 	}
 	t.ctx, t.stop = context.WithCancel(context.Background())
@@ -77,7 +79,8 @@ func (t *table) serve(do func()) error {
 // goes starts a goroutine that close waits for. The goroutine must end when t.ctx does.
 func (t *table) goes(do func()) { t.wait.Go(do) }
 
-// begin enters a sandbox that is about to be made, unless it is one too many. A slot was granted to be filled, so its
+// begin enters a sandbox that is about to be made, unless it is one too many. In a full queue the share with the most callers makes
+// room for one with fewer. A slot was granted to be filled, so its
 // sandbox waits however long the queue is. The caller calls end.
 func (t *table) begin(id string, options createOptions) error {
 	t.mu.Lock()
@@ -90,12 +93,16 @@ func (t *table) begin(id string, options createOptions) error {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", id)
 	case len(t.sandboxes)+len(t.making) >= t.maxSandboxes:
 		return admission.Overloaded(retrySandboxes, "this node has %d sandboxes, as many as it may; try again when some have ended", t.maxSandboxes)
-	case waiting >= t.maxQueue && options.slot == nil:
-		return admission.Overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
+	case waiting >= t.maxQueue && options.slot == nil && !t.displace(options.share):
+		return queueFull(waiting)
 	}
 	t.making[id] = options
 	t.wait.Add(1)
 	return nil
+}
+
+func queueFull(waiting int) error {
+	return admission.Overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
 }
 
 // end says that a sandbox is not being made any more.

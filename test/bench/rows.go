@@ -42,6 +42,10 @@ func benches() []bench {
 		},
 		{name: "rest-command", n: 200, pause: isolated, prepare: restCommand, goal: goal{"p50 ≤ 4 ms", func(r Row) bool { return r.P50 <= 4 }}},
 		{
+			name: "fair-share", n: 100, measure: fairShare,
+			goal: goal{"1,000 creates of a tenant delay another's by ≤ 2", func(r Row) bool { return r.P50 <= 2*r.Peers[crowdPeer].P50 }},
+		},
+		{
 			name: "sdk-python", n: 200, pause: isolated, prepare: sdkPython,
 			goal: goal{"p50 ≤ a raw request + 1 ms", func(r Row) bool { return r.P50 <= r.Peers["http.client"].P50+1 }},
 		},

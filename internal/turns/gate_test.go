@@ -1,4 +1,4 @@
-package nomad
+package turns
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 func TestThoseInAHurryGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1)
-		leave, err := g.enter(t.Context(), false)
+		g := NewGate(1)
+		leave, err := g.Enter(t.Context(), "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -19,7 +19,7 @@ func TestThoseInAHurryGoFirst(t *testing.T) {
 		var wg sync.WaitGroup
 		come := func(name string, hurry bool) {
 			wg.Go(func() {
-				leave, err := g.enter(t.Context(), hurry)
+				leave, err := g.Enter(t.Context(), "", hurry)
 				if err != nil {
 					t.Error(err)
 					return
@@ -45,7 +45,7 @@ func TestThoseInAHurryGoFirst(t *testing.T) {
 // A caller that leaves the queue, at any moment, takes no place along.
 func TestAGateLosesNoPlace(t *testing.T) {
 	const places = 3
-	g := newGate(places)
+	g := NewGate(places)
 	var inside, most atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 200 {
@@ -55,7 +55,7 @@ func TestAGateLosesNoPlace(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			leave, err := g.enter(ctx, i%2 == 0)
+			leave, err := g.Enter(ctx, "", i%2 == 0)
 			if err != nil {
 				return
 			}
@@ -67,8 +67,8 @@ func TestAGateLosesNoPlace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if g.free != places || len(g.queues[0])+len(g.queues[1]) != 0 {
-		t.Errorf("%d of %d places are free, %d wait", g.free, places, len(g.queues[0])+len(g.queues[1]))
+	if g.free != places || g.queues[0].Len()+g.queues[1].Len() != 0 {
+		t.Errorf("%d of %d places are free, %d wait", g.free, places, g.queues[0].Len()+g.queues[1].Len())
 	}
 	if most.Load() > places {
 		t.Errorf("%d were inside at once", most.Load())

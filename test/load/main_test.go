@@ -1,0 +1,93 @@
+package load
+
+import (
+	"context"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt/access"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/testutil"
+)
+
+// template has sandboxes that start soon and use little.
+const template = "shell-basic"
+
+// server is a "yurt dev" that asks for keys.
+type server struct {
+	*devserver.Server
+
+	program, state string
+	args           []string
+	admin          *yurtclient.Client
+	key            string // of the operator
+}
+
+// serve starts a server, which ends with the test.
+func serve(t *testing.T, args ...string) *server {
+	t.Helper()
+	testutil.NeedsSandboxes(t)
+	program, state := testutil.BuildYurt(t, "yurt-load", "load"), t.TempDir()
+	key, err := exec.CommandContext(t.Context(), program, "key", "create", "--store", filepath.Join(state, "yurt.db"), "--scope", "admin").Output()
+	if err != nil {
+		t.Fatal("making the first key:", err)
+	}
+	s := &server{program: program, state: state, args: args, key: strings.TrimSpace(string(key))}
+	s.start(t)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		testutil.CheckNothingLeft(t, state)
+	})
+	s.admin = s.client(t, s.key)
+	return s
+}
+
+func (s *server) start(t *testing.T) {
+	t.Helper()
+	args := append([]string{"dev", "--listen", "127.0.0.1:0", "--require-keys", "--log-level", "error"}, s.args...)
+	running, err := devserver.Run(context.WithoutCancel(t.Context()), s.program, s.state, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server = running
+}
+
+// crash ends the server in the middle of its work, which is quicker than to wait for a crowd, and starts it again.
+func (s *server) crash(t *testing.T) {
+	t.Helper()
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t)
+}
+
+// client returns a client with a key and connections of its own.
+func (s *server) client(t *testing.T, key string) *yurtclient.Client {
+	t.Helper()
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is of that type
+	transport.MaxIdleConnsPerHost = 64
+	t.Cleanup(transport.CloseIdleConnections)
+	client, err := yurtclient.New(s.URL, yurtclient.WithAPIKey(key), yurtclient.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// tenant makes a key of a tenant, and returns its client.
+func (s *server) tenant(t *testing.T, name string) *yurtclient.Client {
+	t.Helper()
+	_, secret, err := s.admin.Keys().Create(t.Context(), yurtclient.CreateKeyRequest{
+		Tenant: name, Scopes: []access.Scope{access.SessionsRead, access.SessionsWrite, access.SessionsExecute, access.Files},
+	})
+	if err != nil {
+		t.Fatal("making a key:", err)
+	}
+	return s.client(t, secret.Reveal())
+}
