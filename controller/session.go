@@ -72,7 +72,7 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 
 // storeCreate stores a new session once it is its tenant's turn: a store carries out changes one after the other, and a crowd of creates
 // would delay those of others.
-func (c *Controller) storeCreate(ctx context.Context, session yurt.Session, first yurt.Transition, key *IdempotencyKey) error {
+func (c *Controller) storeCreate(ctx context.Context, session yurt.Session, first yurt.Transition, key *contract.IdempotencyKey) error {
 	ctx, span := tracing.Start(ctx, "store")
 	leave, err := c.storing.Enter(ctx, session.Tenant, false)
 	if err == nil {

@@ -121,6 +121,9 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	if err != nil {
 		return err
 	}
+	if err := s.doors.Measure(s.controller, s.logger); err != nil {
+		return err
+	}
 	if at.Keys() {
 		if err := s.doors.AskForKeys(ctx, s.logger, s.metrics); err != nil {
 			return err

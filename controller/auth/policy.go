@@ -34,7 +34,7 @@ func NewPolicy() Policy {
 	p.add([]access.Scope{access.Templates}, "create-template", "replace-template", "delete-template", "push-templates", "prepare-template")
 	p.add([]access.Scope{access.Pools}, "list-pools", "get-pool", "set-pool", "unset-pool")
 	p.add([]access.Scope{access.Nodes}, "list-nodes", "drain-node", "undrain-node", "/metrics")
-	p.add([]access.Scope{access.Admin, access.SessionsRead}, "get-usage")
+	p.add([]access.Scope{access.Admin, access.SessionsRead}, "get-usage", "list-usage-samples")
 	p.add([]access.Scope{access.Admin}, "list-tenants", "set-quotas", "create-key", "list-keys", "revoke-key", "list-audit")
 	p.add(access.TokenScopes(), "create-token")
 	p.add(access.Scopes(), "/mcp") // each tool needs a scope of its own

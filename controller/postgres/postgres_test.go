@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -58,6 +59,11 @@ func TestAuditConformance(t *testing.T) {
 		}
 		return postgres.Audit(store), exec
 	})
+}
+
+func TestSampleConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunSamples(t, func(t *testing.T) meter.Store { return postgres.Samples(open(t, server.Database())) })
 }
 
 func TestQuotaConformance(t *testing.T) {

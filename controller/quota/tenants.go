@@ -33,20 +33,26 @@ func (t *Tenants) Set(ctx context.Context, tenant string, quotas access.Quotas) 
 
 // Usage returns the quotas and the use of the caller's tenant. An operator may name another one.
 func (t *Tenants) Usage(ctx context.Context, tenant string) (access.TenantUsage, error) {
-	caller, err := access.Caller(ctx)
+	tenant, err := Reachable(ctx, tenant)
 	if err != nil {
 		return access.TenantUsage{}, err
+	}
+	return t.usage(ctx, tenant)
+}
+
+// Reachable returns the tenant whose use a caller asks for: the own one if the caller names no tenant. An operator may name another one.
+func Reachable(ctx context.Context, tenant string) (string, error) {
+	caller, err := access.Caller(ctx)
+	if err != nil {
+		return "", err
 	}
 	switch {
 	case tenant == "":
 		tenant = caller.Tenant
 	case tenant != caller.Tenant && !caller.Operates():
-		return access.TenantUsage{}, yurt.FieldErrorf(yurt.CodeForbidden, "tenant", "your key shows the use of the tenant %s alone; leave the field out", caller.Tenant)
+		return "", yurt.FieldErrorf(yurt.CodeForbidden, "tenant", "your key shows the use of the tenant %s alone; leave the field out", caller.Tenant)
 	}
-	if err := access.CheckTenant("tenant", tenant); err != nil {
-		return access.TenantUsage{}, err
-	}
-	return t.usage(ctx, tenant)
+	return tenant, access.CheckTenant("tenant", tenant)
 }
 
 // List returns the quotas and the use of tenants, by name: at most so many after a name. The caller has to be an operator.

@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -65,6 +66,10 @@ func TestAuditConformance(t *testing.T) {
 			return err
 		}
 	})
+}
+
+func TestSampleConformance(t *testing.T) {
+	storetest.RunSamples(t, func(t *testing.T) meter.Store { return sqlite.Samples(open(t, filepath.Join(t.TempDir(), "yurt.db"))) })
 }
 
 func TestQuotaConformance(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt/access"
 )
 
-// Tenants manages the tenants of a server and their quotas. But for [Tenants.Usage] the client's key has to be an operator's.
+// Tenants manages the tenants of a server and their quotas. But for [Tenants.Usage] and the samples the client's key has to be an operator's.
 type Tenants struct{ client *Client }
 
 // NewTenants returns the tenants of the client's server.
@@ -23,6 +23,26 @@ func (t Tenants) Usage(ctx context.Context, tenant string) (access.TenantUsage, 
 	var usage access.TenantUsage
 	err := t.client.get(ctx, apiPrefix+"/usage", query, &usage)
 	return usage, err
+}
+
+// Samples returns the use of a tenant in the last 24 hours: that of the client's key when tenant is empty.
+func (t Tenants) Samples(ctx context.Context, tenant string) (access.UsageHistory, error) {
+	query := url.Values{}
+	if tenant != "" {
+		query.Set("tenant", tenant)
+	}
+	return t.samples(ctx, query)
+}
+
+// SessionSamples returns the use of a session in the last 24 hours.
+func (t Tenants) SessionSamples(ctx context.Context, sessionID string) (access.UsageHistory, error) {
+	return t.samples(ctx, url.Values{"session_id": {sessionID}})
+}
+
+func (t Tenants) samples(ctx context.Context, query url.Values) (access.UsageHistory, error) {
+	var history access.UsageHistory
+	err := t.client.get(ctx, apiPrefix+"/usage/samples", query, &history)
+	return history, err
 }
 
 // SetQuotas replaces the quotas of a tenant.

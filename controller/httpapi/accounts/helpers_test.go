@@ -27,6 +27,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -47,6 +48,7 @@ type world struct {
 	sessions contract.Store // of all tenants
 	audit    *audit.Log
 	quotas   quota.Store
+	meter    *meter.Recorder
 	dir      string // of the database and the file of the audit log
 	logs     logBuffer
 }
@@ -83,11 +85,14 @@ func newWorld(t testing.TB) *world {
 	run(t, w.audit.Run)
 	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store, tenancy.WithEnded(w.audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(sqlite.Quotas(store)).Admit)), Placer: w.node.Placer(), Templates: nodetest.Templates()})
 	must(t, err)
+	w.meter, err = meter.New(meter.Config{Store: sqlite.Samples(store), Sessions: w.ctl, Resolution: 100 * time.Millisecond})
+	must(t, err)
 	keys, err := auth.New(auth.Config{Store: w.store})
 	must(t, err)
 	run(t, w.ctl.Run)
 	t.Cleanup(func() { w.ctl.Close() })
 	run(t, keys.Run)
+	run(t, func(ctx context.Context) error { return w.meter.Run(access.Systemwide(ctx)) })
 	w.serve(keys)
 	for w.ctl.Ready(t.Context()) != nil {
 		time.Sleep(time.Millisecond)
@@ -122,7 +127,7 @@ func (w *world) serve(keys *auth.Authenticator) {
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Audit:             w.audit,
-		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Tokens(auth.NewKeys(w.store, nil), w.ctl), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas))},
+		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Tokens(auth.NewKeys(w.store, nil), w.ctl), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas)), accounts.Samples(w.meter)},
 		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
 		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own
 			return []yurt.Template{{Name: strings.Fields(string(source) + " another")[0]}}, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 )
 
@@ -30,7 +31,12 @@ type (
 	usageInput struct {
 		Tenant string `query:"tenant" maxLength:"40" doc:"Whose use. Default the caller's tenant; the operator may name another."`
 	}
-	usageOutput      struct{ Body access.TenantUsage }
+	usageOutput  struct{ Body access.TenantUsage }
+	samplesInput struct {
+		Tenant    string `query:"tenant" maxLength:"40" doc:"Whose use. Default the caller's tenant; the operator may name another."`
+		SessionID string `query:"session_id" maxLength:"68" doc:"The use of this session, in place of the tenant's."`
+	}
+	samplesOutput    struct{ Body access.UsageHistory }
 	listTenantsInput struct {
 		httpapi.PageParams
 	}
@@ -40,6 +46,20 @@ type (
 		NextCursor string               `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
+
+// Samples returns the operation on the use over time.
+func Samples(recorder *meter.Recorder) httpapi.Extension {
+	return func(api *httpapi.API) {
+		httpapi.Register(api, huma.Operation{
+			OperationID: "list-usage-samples", Method: http.MethodGet, Path: "/usage/samples",
+			Summary: "Read the use of a tenant or a session in the last 24 hours", Tags: []string{httpapi.TagKeys},
+			Description: "There is a sample every five minutes, at most 288. Unlike the use that quotas are about, it is the real use: cores, memory and workspaces.",
+		}, func(ctx context.Context, in *samplesInput) (*samplesOutput, error) {
+			history, err := recorder.History(ctx, in.Tenant, in.SessionID)
+			return &samplesOutput{Body: history}, err
+		})
+	}
+}
 
 // Tenants returns the operations on tenants and their quotas.
 func Tenants(tenants *quota.Tenants) httpapi.Extension {

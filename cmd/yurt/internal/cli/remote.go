@@ -17,7 +17,8 @@ const defaultServer = "http://" + listen.Default
 func (a *App) Terminal() keycmd.Terminal {
 	return keycmd.Terminal{
 		Client: a.Client, JSON: func() bool { return a.JSON }, PrintJSON: a.PrintJSON, PrintTable: a.PrintTable, Printf: a.Printf,
-		Tell: func(format string, args ...any) { fmt.Fprintf(a.Stderr, format, args...) },
+		Tell:       func(format string, args ...any) { fmt.Fprintf(a.Stderr, format, args...) },
+		OnTerminal: func() bool { return a.shown().Terminal },
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package doors makes the parts of a server that decide about its callers and record them: the check of API keys and the audit log.
+// Package doors makes the parts of a server that decide about its callers and record them: the check of API keys, the audit log, and the
+// use of tenants.
 package doors
 
 import (
@@ -16,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/tenancy"
 )
@@ -63,6 +65,7 @@ type Doors struct {
 	Audit  *audit.Log
 	Beside []func(ctx context.Context) error
 	store  *storage.Storage
+	meter  *meter.Recorder
 }
 
 // Open makes the parts over a database.
@@ -93,8 +96,19 @@ func (d *Doors) Divided() contract.Store {
 	return tenancy.Of(d.store.Sessions, tenancy.WithEnded(d.Audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(d.store.Quotas).Admit))
 }
 
+// Measure makes the part that records the use of sessions and tenants.
+func (d *Doors) Measure(sessions meter.Sessions, logger *slog.Logger) (err error) {
+	d.meter, err = meter.New(meter.Config{Store: d.store.Samples, Sessions: sessions, Logger: logger})
+	if err == nil {
+		d.Beside = append(d.Beside, d.meter.Run)
+	}
+	return err
+}
+
 // Extensions returns the operations on the parts.
 func (d *Doors) Extensions(sessions accounts.Sessions) []httpapi.Extension {
 	keys := auth.NewKeys(d.store.Keys, nil)
-	return []httpapi.Extension{accounts.Keys(keys), accounts.Tokens(keys, sessions), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas))}
+	return []httpapi.Extension{
+		accounts.Keys(keys), accounts.Tokens(keys, sessions), accounts.Audit(d.Audit), accounts.Tenants(quota.NewTenants(d.store.Quotas)), accounts.Samples(d.meter),
+	}
 }

@@ -28,6 +28,7 @@ type Terminal struct {
 	PrintTable func(head []string, rows [][]string)
 	Printf     func(format string, args ...any)
 	Tell       func(format string, args ...any) // to standard error
+	OnTerminal func() bool                      // whether a person sees the output as it is written
 }
 
 // keyring manages keys: a server's REST API, or a database.

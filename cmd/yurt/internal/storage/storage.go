@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -21,6 +22,7 @@ type Storage struct {
 	Keys     auth.Store
 	Audit    audit.Store
 	Quotas   quota.Store
+	Samples  meter.Store
 	Close    func() error
 
 	shown string // how an operator names it, without a password
@@ -33,13 +35,13 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 		if err != nil {
 			return nil, err
 		}
-		return &Storage{Sessions: store, Keys: postgres.Keys(store), Audit: postgres.Audit(store), Quotas: postgres.Quotas(store), Close: store.Close, shown: "postgres://…"}, nil
+		return &Storage{Sessions: store, Keys: postgres.Keys(store), Audit: postgres.Audit(store), Quotas: postgres.Quotas(store), Samples: postgres.Samples(store), Close: store.Close, shown: "postgres://…"}, nil
 	}
 	store, err := sqlite.Open(ctx, where)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Close: store.Close, shown: where}, nil
+	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Samples: sqlite.Samples(store), Close: store.Close, shown: where}, nil
 }
 
 // NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be

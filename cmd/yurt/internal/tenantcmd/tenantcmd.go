@@ -1,4 +1,4 @@
-// Package tenantcmd is the commands yurt tenant and yurt usage: the quotas of tenants, and how much they use of them.
+// Package tenantcmd is the commands yurt tenant and yurt usage: the quotas of tenants, how much they use of them, and the last 24 hours.
 package tenantcmd
 
 import (
@@ -23,14 +23,6 @@ type commands struct{ keycmd.Terminal }
 func New(t keycmd.Terminal) []*cobra.Command {
 	c := commands{t}
 	return []*cobra.Command{c.newSet(), c.newShow(), c.newList()}
-}
-
-// NewUsage returns the command yurt usage.
-func NewUsage(t keycmd.Terminal, group string) *cobra.Command {
-	return &cobra.Command{
-		Use: "usage", Short: "Show the quotas and the use of your tenant", GroupID: group, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return commands{t}.show(cmd.Context(), "") },
-	}
 }
 
 // flag is a quota as a flag sets it.
