@@ -10,7 +10,6 @@ import (
 	"github.com/yurtrun/yurt/access"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // key makes a key and returns its id and the key itself.

@@ -82,11 +82,13 @@ type Profile struct {
 // NewProfile begins a profile of a run.
 func NewProfile() *Profile { return &Profile{begun: time.Now()} }
 
+// SandboxReady notes that the sandbox is there.
 func (p *Profile) SandboxReady(sandbox yurt.Sandbox) {
 	p.SandboxMS = milliseconds(time.Since(p.begun))
 	p.SandboxPhases = sandbox.Phases
 }
 
+// Ended notes the result of the run.
 func (p *Profile) Ended(result *yurt.Result) {
 	p.WallMS = milliseconds(time.Since(p.begun))
 	p.ExecutionMS = result.Metrics.DurationMS
