@@ -173,7 +173,7 @@ func TestLimitsAreInForce(t *testing.T) {
 		// The limit holds for directories below, which old kernels do only on request.
 		wantFile(t, g.dir["memory"]+dir, "memory.use_hierarchy", "1")
 	}
-	wantFile(t, g.dir["memory"]+runs, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(maxTCP))
+	wantFile(t, g.dir["memory"]+all, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(maxTCP))
 	wantFile(t, g.dir["cpu"], "cpu.cfs_period_us", "100000")
 	wantFile(t, g.dir["cpu"], "cpu.cfs_quota_us", "125000")
 	wantFile(t, g.dir["cpu"], "cpu.shares", "1280")

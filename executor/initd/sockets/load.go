@@ -22,7 +22,7 @@ const (
 	offsetArg1 = 24 + lowHalf
 
 	socketFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
-	typeBits    = 1<<32 - 1&^socketFlags
+	typeBits    = (1<<32 - 1) &^ socketFlags
 )
 
 // Setting is what differs between sandboxes.
