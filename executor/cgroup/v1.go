@@ -139,7 +139,8 @@ func (g *groupV1) Limit(limits Limits) error {
 	return errors.Join(
 		limitMemoryV1(memory, limits.Memory+initMemory),
 		limitMemoryV1(runs, limits.Memory),
-		accountTCP(memory, min(limits.Memory, maxTCP)), // of init too, which makes sockets in the place of code
+		// The bound holds for init too, which makes sockets in the place of code.
+		accountTCP(memory, min(limits.Memory, maxTCP)),
 		accountTCP(runs, -1),
 		writeInt(g.dir["cpu"], "cpu.shares", shares(limits.weight())),
 		// The quota holds for init too: the output it handles is the runs' doing.

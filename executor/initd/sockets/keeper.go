@@ -15,8 +15,8 @@ import (
 // that no cgroup is charged for.
 const MaxNetlink = 16
 
-// MaxTCP is how many sockets of TCP a sandbox may have made where they are counted, and so how many
-// connections. Each can hold some 70 KiB beyond the bound of all.
+// MaxTCP is how many sockets of TCP a sandbox may have made where they are counted. Those that it accepts are
+// not counted. Each can hold some 70 KiB beyond the bound of all.
 const MaxTCP = 256
 
 // patience is how long a caller waits for another socket to be closed, when there are as many as
