@@ -29,11 +29,11 @@ func kindsOfSockets() []kindOfSocket {
 	}
 }
 
-// typeOfSocket are the bits of the argument that are the type; of the others two are flags.
-const typeOfSocket = half &^ (unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)
+// TypeOfSocket are the bits of the argument of socket(2) that are the type; of the others two are flags.
+const TypeOfSocket = half &^ (unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)
 
 func (k kindOfSocket) rules(call string) []Rule {
-	return each(Allow, call, 2, k.protocols, is(0, k.domain), Condition{Arg: 1, Mask: typeOfSocket, Value: k.kind})
+	return each(Allow, call, 2, k.protocols, is(0, k.domain), Condition{Arg: 1, Mask: TypeOfSocket, Value: k.kind})
 }
 
 func sockets() Group {

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/seccomp"
 )
 
 // Calls returns those that the list of system calls denies and yurt-init makes. They must be
@@ -20,9 +22,6 @@ const (
 	offsetArch = 4
 	offsetArg0 = 16 + lowHalf
 	offsetArg1 = 24 + lowHalf
-
-	socketFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
-	typeBits    = (1<<32 - 1) &^ socketFlags
 )
 
 // Setting is what differs between sandboxes.
@@ -72,7 +71,7 @@ func program(setting Setting) []unix.SockFilter {
 			unix.SockFilter{Code: equal, K: unix.AF_UNIX, Jf: 1},
 			end(unix.SECCOMP_RET_ALLOW),
 			unix.SockFilter{Code: load, K: offsetArg1},
-			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: typeBits},
+			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: seccomp.TypeOfSocket},
 			unix.SockFilter{Code: equal, K: unix.SOCK_STREAM, Jf: 1},
 			end(unix.SECCOMP_RET_USER_NOTIF),
 		)
