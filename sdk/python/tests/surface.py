@@ -147,7 +147,7 @@ def questions(play: Scenario, step: Json, given: Json) -> Json:
 
 def terminal(play: Scenario, step: Json, _: Json) -> Json:
     box, shown = box_of(play, step), b""
-    with box.pty("stty size; stty -echo; read word; echo $word") as opened:
+    with box.pty("stty -echo; stty size; read word; echo $word") as opened:
         shown += opened.read() or b""
         opened.resize(30, 100)
         opened.write("hej\n")

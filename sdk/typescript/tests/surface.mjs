@@ -142,7 +142,7 @@ export async function questions(play, step, { code }) {
 }
 
 export async function terminal(play, step) {
-  const opened = await boxOf(play, step).pty("stty size; stty -echo; read word; echo $word");
+  const opened = await boxOf(play, step).pty("stty -echo; stty size; read word; echo $word");
   let shown = Buffer.from(await opened.read()).toString();
   opened.resize(30, 100);
   opened.write("hej\n");

@@ -283,7 +283,7 @@ func questions(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, erro
 }
 
 func terminal(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
-	opened, err := box.Terminal(ctx, yurtclient.TerminalRequest{Command: "stty size; stty -echo; read word; echo $word"})
+	opened, err := box.Terminal(ctx, yurtclient.TerminalRequest{Command: "stty -echo; stty size; read word; echo $word"})
 	if err != nil {
 		return nil, err
 	}
