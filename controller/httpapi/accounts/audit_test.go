@@ -127,15 +127,15 @@ func (w *world) sameInFile(operator string) {
 // TestAuditIsATenants: a tenant reads its own entries, and needs the scope admin.
 func TestAuditIsATenants(t *testing.T) {
 	w := newWorld(t)
-	_, acme := w.key("acme", access.Admin)
+	_, acme := w.key("acme-1", access.Admin)
 	_, rival := w.key("rival", access.Admin)
-	_, reading := w.key("acme", access.SessionsRead)
+	_, reading := w.key("acme-1", access.SessionsRead)
 	w.do(acme, "POST", "/api/v1/sessions", `{"template_id":"python-basic"}`)
 	w.entryFor(acme, "create-session", access.Allowed)
-	if status, answer := w.do(rival, "GET", "/api/v1/audit", ""); status != http.StatusOK || strings.Contains(answer, "acme") {
+	if status, answer := w.do(rival, "GET", "/api/v1/audit", ""); status != http.StatusOK || strings.Contains(answer, "acme-1") {
 		t.Errorf("another tenant reads %d %s", status, answer)
 	}
-	if status, _ := w.do(rival, "GET", "/api/v1/audit?tenant=acme", ""); status != http.StatusForbidden {
+	if status, _ := w.do(rival, "GET", "/api/v1/audit?tenant=acme-1", ""); status != http.StatusForbidden {
 		t.Errorf("another tenant asks for the entries by name: %d, want 403", status)
 	}
 	if status, _ := w.do(reading, "GET", "/api/v1/audit", ""); status != http.StatusForbidden {

@@ -57,7 +57,7 @@ func (b belongings) path(op operation) string {
 		id = b.key
 	}
 	return strings.NewReplacer(
-		"{id}", id, "{execution_id}", b.blocked, "{pid}", "1", "{name}", "x", "{path}", "x", "{template}", b.template, "{node}", "x", "{tenant}", "acme",
+		"{id}", id, "{execution_id}", b.blocked, "{pid}", "1", "{name}", "x", "{path}", "x", "{template}", b.template, "{node}", "x", "{tenant}", "acme-1",
 	).Replace(op.path)
 }
 
@@ -90,7 +90,8 @@ func (w *world) bodies() map[string]string {
 // name in the path is not found, and no answer has a name of the first tenant.
 func TestSecondTenantSeesNothing(t *testing.T) {
 	w := newWorld(t)
-	first, firstKey := w.fill("acme")
+	// No id can hold the name of the tenant by chance: their alphabet has no hyphen.
+	first, firstKey := w.fill("acme-1")
 	_, second := w.key("rival", access.Admin)
 	bodies := w.bodies()
 	// The first makes a template of the second tenant's; the other answers upgrades alone: see TestSecondTenantByOtherDoors.
@@ -112,7 +113,7 @@ func TestSecondTenantSeesNothing(t *testing.T) {
 		case !operators && strings.Contains(op.path, "{") && status != http.StatusNotFound:
 			t.Errorf("%s %s: %d %.300s, want 404", op.id, path, status, answer)
 		}
-		for _, word := range []string{"secret-of-acme", "file of acme", "agent-acme"} {
+		for _, word := range []string{"secret-of-acme-1", "file of acme-1", "agent-acme-1"} {
 			if strings.Contains(answer, word) {
 				t.Errorf("%s answers with %q: %.300s", op.id, word, answer)
 			}
@@ -120,9 +121,9 @@ func TestSecondTenantSeesNothing(t *testing.T) {
 		if strings.Contains(op.path, "{") {
 			continue
 		}
-		names := []string{first.session, first.execution, first.sandbox, first.key, "acme"}
+		names := []string{first.session, first.execution, first.sandbox, first.key, "acme-1"}
 		if op.id == "list-audit" { // which has the names that the second tenant itself asked for
-			names = []string{"acme"}
+			names = []string{"acme-1"}
 		}
 		for _, name := range names {
 			if strings.Contains(answer, name) {
@@ -170,7 +171,7 @@ func (w *world) raw(key, method, path, body string) (int, string) {
 // TestSecondTenantByOtherDoors tries WebSockets, MCP and the older API.
 func TestSecondTenantByOtherDoors(t *testing.T) {
 	w := newWorld(t)
-	first, _ := w.fill("acme")
+	first, _ := w.fill("acme-1")
 	_, second := w.key("rival", access.Admin)
 	session := "/api/v1/sessions/" + first.session
 	for _, path := range []string{session + "/executions/" + first.blocked + "/events", session + "/pty?command=x", session + "/pty?execution_id=" + first.blocked} {
@@ -212,7 +213,7 @@ func TestSecondTenantByOtherDoors(t *testing.T) {
 		must(t, err)
 		text, err := json.Marshal(result)
 		must(t, err)
-		if given["sandbox_id"] != nil && !strings.Contains(string(text), "not_found") || strings.Contains(string(text), "acme") {
+		if given["sandbox_id"] != nil && !strings.Contains(string(text), "not_found") || strings.Contains(string(text), "acme-1") {
 			t.Errorf("the tool %s answers %s", tool.Name, text)
 		}
 	}
@@ -221,7 +222,7 @@ func TestSecondTenantByOtherDoors(t *testing.T) {
 			t.Errorf("the resource %s is %+v", uri, result)
 		}
 	}
-	if status, answer := w.raw(second, "GET", "/workspace/se/files/"+first.session, ""); strings.Contains(answer, "acme") || status == http.StatusOK && strings.Contains(answer, `"x"`) {
+	if status, answer := w.raw(second, "GET", "/workspace/se/files/"+first.session, ""); strings.Contains(answer, "acme-1") || status == http.StatusOK && strings.Contains(answer, `"x"`) {
 		t.Errorf("the older API: %d %s", status, answer)
 	}
 }
@@ -229,7 +230,7 @@ func TestSecondTenantByOtherDoors(t *testing.T) {
 // TestTenantsHaveEqualNames: two tenants use the same idempotency key, agent and template name, and each has its own.
 func TestTenantsHaveEqualNames(t *testing.T) {
 	w := newWorld(t)
-	first, firstKey := w.fill("acme")
+	first, firstKey := w.fill("acme-1")
 	second, secondKey := w.fill("rival")
 	_, operator := w.fill("default")
 	if first.session == second.session || first.template != second.template {
@@ -244,7 +245,7 @@ func TestTenantsHaveEqualNames(t *testing.T) {
 	if _, err := w.client(firstKey).Template(t.Context(), first.template); yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
 		t.Errorf("the deleted template: %v", err)
 	}
-	for _, name := range []string{"acme%2Fmine", "rival%2Fmine"} {
+	for _, name := range []string{"acme-1%2Fmine", "rival%2Fmine"} {
 		if status, code := w.do(operator, "GET", "/api/v1/templates/"+name, ""); status != http.StatusNotFound {
 			t.Errorf("the operator reads %s: %d %s", name, status, code)
 		}
@@ -260,7 +261,7 @@ func TestTenantsHaveEqualNames(t *testing.T) {
 // TestNoCallerReachesNoRecord: a door that forgets to name its caller shows no data.
 func TestNoCallerReachesNoRecord(t *testing.T) {
 	w := newWorld(t)
-	first, _ := w.fill("acme")
+	first, _ := w.fill("acme-1")
 	if _, err := w.ctl.Session(t.Context(), first.session); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("a session without a caller: %v", err)
 	}
