@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	base "github.com/hashicorp/nomad/plugins/base/proto"
+
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
 
 // Name is the name of the driver in jobs.
@@ -32,13 +34,13 @@ func (s *baseServer) PluginInfo(context.Context, *base.PluginInfoRequest) (*base
 
 // ConfigSchema implements the service.
 func (*baseServer) ConfigSchema(context.Context, *base.ConfigSchemaRequest) (*base.ConfigSchemaResponse, error) {
-	return &base.ConfigSchemaResponse{Spec: configSchema()}, nil
+	return &base.ConfigSchemaResponse{Spec: pluginconfig.Schema()}, nil
 }
 
 // SetConfig implements the service. It looks at the configuration and keeps it: Nomad calls
 // it in processes that it only wants this answer of.
 func (s *baseServer) SetConfig(_ context.Context, req *base.SetConfigRequest) (*base.SetConfigResponse, error) {
-	config, err := readConfig(req.GetMsgpackConfig())
+	config, err := pluginconfig.Read(req.GetMsgpackConfig())
 	if err != nil {
 		return nil, wire(err)
 	}

@@ -9,6 +9,9 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/node"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -22,8 +25,8 @@ type Driver struct {
 	wait    sync.WaitGroup
 
 	mu     sync.Mutex
-	config Config
-	node   *node // nil until it is needed
+	config pluginconfig.Config
+	node   *node.Executor // nil until it is needed
 	tasks  map[string]*task
 
 	events events
@@ -32,7 +35,7 @@ type Driver struct {
 func newDriver(ctx context.Context, version string, logger *slog.Logger) *Driver {
 	d := &Driver{
 		version: version, logger: logger, shipped: sync.OnceValues(hcl.Defaults),
-		tasks: make(map[string]*task), config: Config{StateDir: defaultStateDir},
+		tasks: make(map[string]*task), config: pluginconfig.Config{StateDir: pluginconfig.DefaultStateDir},
 	}
 	d.ctx, d.stop = context.WithCancel(ctx)
 	return d
@@ -45,29 +48,34 @@ func (d *Driver) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.node != nil {
-		d.node.close()
+		d.node.Close()
 	}
 }
 
-func (d *Driver) configure(config Config) {
+func (d *Driver) configure(config pluginconfig.Config) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.config = config
 }
 
 // settings is the operator's configuration.
-func (d *Driver) settings() Config {
+func (d *Driver) settings() pluginconfig.Config {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.config
 }
 
+// templates are those that tasks may name.
+func (d *Driver) templates() taskspec.Templates {
+	return taskspec.Templates{Shipped: d.shipped, Dir: d.settings().TemplateDir}
+}
+
 // executor returns the node's executor, which may have to be started for that.
-func (d *Driver) executor() *node {
+func (d *Driver) executor() *node.Executor {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.node == nil {
-		d.node = newNode(d.config, d.logger)
+		d.node = node.New(d.config, d.logger)
 	}
 	return d.node
 }
@@ -94,6 +102,9 @@ func (d *Driver) find(id string) (*task, error) {
 	return nil, wire(yurt.Errorf(yurt.CodeNotFound, "task not found for given id"))
 }
 
+// TaskConfig is the config block of a task.
+type TaskConfig = taskspec.Config
+
 // driverServer answers the calls that Nomad makes to a driver, one or two files a method.
 type driverServer struct {
 	drivers.UnimplementedDriverServer
@@ -102,7 +113,7 @@ type driverServer struct {
 
 // TaskConfigSchema implements the service.
 func (*driverServer) TaskConfigSchema(context.Context, *drivers.TaskConfigSchemaRequest) (*drivers.TaskConfigSchemaResponse, error) {
-	return &drivers.TaskConfigSchemaResponse{Spec: taskSchema()}, nil
+	return &drivers.TaskConfigSchemaResponse{Spec: taskspec.Schema()}, nil
 }
 
 // Capabilities implements the service.

@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"context"
-
 	shared "github.com/hashicorp/nomad/plugins/shared/structs/proto"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -47,10 +45,4 @@ func gone(err error) bool {
 	default:
 		return false
 	}
-}
-
-// away reports whether the executor did not answer, as one does that was killed and is
-// started again.
-func away(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeUnavailable && !isField(err, imageField) // that is a registry
 }

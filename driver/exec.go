@@ -62,11 +62,11 @@ func (t *task) command(argv []string) (yurt.ExecutionSpec, error) {
 
 // execute starts the execution, has follow see it through, and ends and forgets it in any case.
 func (t *task) execute(ctx context.Context, spec yurt.ExecutionSpec, follow func(*api.Client) error) error {
-	if err := t.node.call(ctx, func(c *api.Client) error { return begin(ctx, c, t.handle.Sandbox, spec) }); err != nil {
+	if err := t.node.Call(ctx, func(c *api.Client) error { return begin(ctx, c, t.handle.Sandbox, spec) }); err != nil {
 		return err
 	}
 	defer t.forget(ctx, spec.ID)
-	return t.node.call(ctx, follow)
+	return t.node.Call(ctx, follow)
 }
 
 // forgetLimit bounds how long it may take to end a command whose caller has left.
@@ -76,7 +76,7 @@ const forgetLimit = 10 * time.Second
 func (t *task) forget(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetLimit)
 	defer cancel()
-	client, err := t.node.connect()
+	client, err := t.node.Client()
 	if err != nil {
 		return
 	}

@@ -70,7 +70,7 @@ func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 	}
 	var info api.Info
 	var runtimes []yurt.RuntimeInfo
-	err := d.executor().call(ctx, func(c *api.Client) (err error) {
+	err := d.executor().Call(ctx, func(c *api.Client) (err error) {
 		if info, err = c.Describe(ctx); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 	settings := d.settings()
 	attributes["driver.yurt.host_network"] = truth(settings.HostNetwork)
 	attributes["driver.yurt.images"] = truth(settings.Images)
-	attributes["driver.yurt.slots"] = truth(settings.allowsSlots())
+	attributes["driver.yurt.slots"] = truth(settings.AllowsSlots())
 	if info.Announced != nil {
 		attributes["driver.yurt.announced"] = truth(*info.Announced)
 	}
@@ -104,7 +104,7 @@ func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 
 // templateAttributes says which templates jobs may name here.
 func (d *Driver) templateAttributes(attributes map[string]*shared.Attribute) {
-	known, err := d.templates().known()
+	known, err := d.templates().Known()
 	if err != nil {
 		attributes["driver.yurt.templates_error"] = text(err.Error())
 		return

@@ -16,6 +16,8 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 )
 
 // Nomad tells a driver only whether the logs block of a job is disabled. Its API has the rest, where the operator says how to
@@ -28,37 +30,22 @@ const (
 	maxAllocation = 64 << 20
 )
 
-// checkNomad checks where Nomad's API is said to be.
-func (c *Config) checkNomad() error {
-	if c.NomadAddress == "" {
-		if c.NomadTokenFile != "" || c.NomadCAFile != "" {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "nomad_address", "nomad_token_file and nomad_ca_file are for this address; give it, such as \"http://127.0.0.1:4646\", or leave them out")
-		}
-		return nil
-	}
-	address, err := url.Parse(c.NomadAddress)
-	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "nomad_address", "%q is not the URL of an agent of Nomad; give one such as \"http://127.0.0.1:4646\"", c.NomadAddress)
-	}
-	return nil
-}
-
 // limitLogs gives the task's logs the bounds that the logs block of its job has, unless its
 // config block has some. If Nomad does not answer, the task starts with the usual ones.
-func (d *Driver) limitLogs(ctx context.Context, config *drivers.TaskConfig, p *plan) {
+func (d *Driver) limitLogs(ctx context.Context, config *drivers.TaskConfig, spec *taskspec.Spec) {
 	operator := d.settings()
-	logs := p.execution.Logs
-	if operator.NomadAddress == "" || logs == nil || p.ownLogs {
+	logs := spec.Execution.Logs
+	if operator.NomadAddress == "" || logs == nil || spec.OwnLogs {
 		return
 	}
-	bounded, err := operator.jobLogs(ctx, config, *logs)
+	bounded, err := jobLogs(ctx, &operator, config, *logs)
 	if err != nil {
 		warning := fmt.Sprintf("the logs block of the job is not known, and up to %d files of %s are kept of each stream: %v", logs.MaxFiles, logs.MaxSize, err)
 		d.logger.Warn("asking Nomad for a task's job", "task_id", config.GetId(), "error", err)
 		d.events.say(config, warning)
 		return
 	}
-	p.execution.Logs = &bounded
+	spec.Execution.Logs = &bounded
 }
 
 // allocation has the fields of Nomad's answer that matter here.
@@ -76,8 +63,8 @@ type allocation struct {
 }
 
 // jobLogs returns the logs with the bounds of the job.
-func (c *Config) jobLogs(ctx context.Context, config *drivers.TaskConfig, logs yurt.LogFiles) (yurt.LogFiles, error) {
-	a, err := c.allocation(ctx, config)
+func jobLogs(ctx context.Context, operator *pluginconfig.Config, config *drivers.TaskConfig, logs yurt.LogFiles) (yurt.LogFiles, error) {
+	a, err := allocationOf(ctx, operator, config)
 	if err != nil {
 		return logs, err
 	}
@@ -96,58 +83,58 @@ func (c *Config) jobLogs(ctx context.Context, config *drivers.TaskConfig, logs y
 	return logs, yurt.Errorf(yurt.CodeInternal, "the job of allocation %s has no task %s", config.GetAllocId(), config.GetName())
 }
 
-// allocation asks Nomad for the task's.
-func (c *Config) allocation(ctx context.Context, config *drivers.TaskConfig) (a allocation, err error) {
+// allocationOf asks Nomad for the task's.
+func allocationOf(ctx context.Context, operator *pluginconfig.Config, config *drivers.TaskConfig) (a allocation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	// Any server knows it, also one that has lost its leader.
 	query := url.Values{"namespace": {config.GetNamespace()}, "stale": {""}}
-	address := strings.TrimSuffix(c.NomadAddress, "/") + "/v1/allocation/" + url.PathEscape(config.GetAllocId()) + "?" + query.Encode()
+	address := strings.TrimSuffix(operator.NomadAddress, "/") + "/v1/allocation/" + url.PathEscape(config.GetAllocId()) + "?" + query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return a, fmt.Errorf("asking Nomad: %w", err)
 	}
-	if c.NomadTokenFile != "" {
-		token, err := os.ReadFile(c.NomadTokenFile)
+	if operator.NomadTokenFile != "" {
+		token, err := os.ReadFile(operator.NomadTokenFile)
 		if err != nil {
 			return a, fmt.Errorf("reading nomad_token_file: %w", err)
 		}
 		request.Header.Set("X-Nomad-Token", strings.TrimSpace(string(token)))
 	}
-	transport, err := c.nomadTransport()
+	transport, err := nomadTransport(operator)
 	if err != nil {
 		return a, err
 	}
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return a, fmt.Errorf("asking Nomad at %s: %w", c.NomadAddress, err)
+		return a, fmt.Errorf("asking Nomad at %s: %w", operator.NomadAddress, err)
 	}
 	defer response.Body.Close()
 	body := io.LimitReader(response.Body, maxAllocation)
 	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(body, 200))                                                                     // it is for the message alone
-		return a, fmt.Errorf("Nomad at %s answers %s: %s", c.NomadAddress, response.Status, strings.TrimSpace(string(text))) //nolint:staticcheck // a name
+		text, _ := io.ReadAll(io.LimitReader(body, 200))                                                                            // it is for the message alone
+		return a, fmt.Errorf("Nomad at %s answers %s: %s", operator.NomadAddress, response.Status, strings.TrimSpace(string(text))) //nolint:staticcheck // a name
 	}
 	if err := json.NewDecoder(body).Decode(&a); err != nil {
-		return a, fmt.Errorf("reading the answer of Nomad at %s: %w", c.NomadAddress, err)
+		return a, fmt.Errorf("reading the answer of Nomad at %s: %w", operator.NomadAddress, err)
 	}
 	return a, nil
 }
 
 // nomadTransport is how Nomad is reached.
-func (c *Config) nomadTransport() (*http.Transport, error) {
+func nomadTransport(operator *pluginconfig.Config) (*http.Transport, error) {
 	transport := &http.Transport{}
-	if c.NomadCAFile == "" {
+	if operator.NomadCAFile == "" {
 		return transport, nil
 	}
-	data, err := os.ReadFile(c.NomadCAFile)
+	data, err := os.ReadFile(operator.NomadCAFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading nomad_ca_file: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("nomad_ca_file %s holds no certificate", c.NomadCAFile)
+		return nil, fmt.Errorf("nomad_ca_file %s holds no certificate", operator.NomadCAFile)
 	}
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	return transport, nil

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
 
 // TestJobLogs has the logs of a task bounded by what Nomad says of its job, and by the default,
 // with an event, where Nomad does not answer. Another test asks a real Nomad.
 func TestJobLogs(t *testing.T) {
-	task := taskOf(t, `{"command":"a"}`)
+	task := drivertest.Task(t, `{"command":"a"}`)
 	task.Namespace = "team a"
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
@@ -41,23 +43,23 @@ func TestJobLogs(t *testing.T) {
 		says                  string
 	}{
 		{"the job's", `{"command":"a"}`, server.URL, http.StatusOK, 3, 2 << 20, ""},
-		{"the task's own", `{"command":"a","logs":{"max_files":4}}`, server.URL, http.StatusOK, 4, defaultLogSize, ""},
-		{"not allowed to ask", `{"command":"a"}`, server.URL, http.StatusForbidden, defaultLogFiles, defaultLogSize, "403 Forbidden"},
-		{"Nomad is away", `{"command":"a"}`, away.URL, 0, defaultLogFiles, defaultLogSize, "connection refused"},
-		{"not to ask", `{"command":"a"}`, "", 0, defaultLogFiles, defaultLogSize, ""},
+		{"the task's own", `{"command":"a","logs":{"max_files":4}}`, server.URL, http.StatusOK, 4, yurt.Size(10 << 20), ""},
+		{"not allowed to ask", `{"command":"a"}`, server.URL, http.StatusForbidden, 10, yurt.Size(10 << 20), "403 Forbidden"},
+		{"Nomad is away", `{"command":"a"}`, away.URL, 0, 10, yurt.Size(10 << 20), "connection refused"},
+		{"not to ask", `{"command":"a"}`, "", 0, 10, yurt.Size(10 << 20), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status = test.status
-			d := testDriver(Config{NomadAddress: test.address, NomadTokenFile: token})
+			d := testDriver(pluginconfig.Config{NomadAddress: test.address, NomadTokenFile: token})
 			said, stop := d.events.watch()
 			defer stop()
-			task.MsgpackDriverConfig = packed(t, test.config)
-			p, err := d.plan(task)
+			task.MsgpackDriverConfig = drivertest.Packed(t, test.config)
+			p, err := d.translate(task)
 			if err != nil {
 				t.Fatal(err)
 			}
 			d.limitLogs(t.Context(), task, &p)
-			if logs := p.execution.Logs; logs.MaxFiles != test.files || logs.MaxSize != test.size {
+			if logs := p.Execution.Logs; logs.MaxFiles != test.files || logs.MaxSize != test.size {
 				t.Errorf("kept are %d files of %s", logs.MaxFiles, logs.MaxSize)
 			}
 			message := ""
@@ -68,10 +70,5 @@ func TestJobLogs(t *testing.T) {
 				t.Errorf("the event is %q, want one with %q", message, test.says)
 			}
 		})
-	}
-	for _, config := range []string{`{"nomad_address":"127.0.0.1:4646"}`, `{"nomad_token_file":"/etc/x"}`, `{"nomad_address":"ftp://x"}`} {
-		if _, err := readConfig(packed(t, config)); !isField(err, "nomad_address") {
-			t.Errorf("%s gives %v", config, err)
-		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/executor/api"
+
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 )
 
 // sweepEvery is the pause between two looks for tasks that Nomad has forgotten.
@@ -32,14 +34,14 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		suspects[id] = true
 		return s.suspects[id]
 	}
-	err := s.driver.executor().call(ctx, func(c *api.Client) error {
+	err := s.driver.executor().Call(ctx, func(c *api.Client) error {
 		slots, err := c.Slots(ctx)
 		if err != nil {
 			return err
 		}
 		for _, slot := range slots {
 			if lost(slot.ID, slot.Labels) {
-				s.driver.logger.Warn("closing the slot of a task that is no more", "slot", slot.ID, "task_id", slot.Labels[labelTask])
+				s.driver.logger.Warn("closing the slot of a task that is no more", "slot", slot.ID, "task_id", slot.Labels[taskspec.LabelTask])
 				err = errors.Join(err, c.CloseSlot(ctx, slot.ID))
 			}
 		}
@@ -47,7 +49,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		err = errors.Join(err, failed)
 		for _, sandbox := range sandboxes {
 			if sandbox.Slot == "" && lost(sandbox.ID, sandbox.Labels) {
-				s.driver.logger.Warn("destroying the sandbox of a task that is no more", "sandbox", sandbox.ID, "task_id", sandbox.Labels[labelTask])
+				s.driver.logger.Warn("destroying the sandbox of a task that is no more", "sandbox", sandbox.ID, "task_id", sandbox.Labels[taskspec.LabelTask])
 				err = errors.Join(err, c.DestroySandbox(ctx, sandbox.ID))
 			}
 		}
@@ -59,7 +61,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 
 // forgotten reports whether the labels name a task that neither Nomad nor this driver knows.
 func (d *Driver) forgotten(labels map[string]string) bool {
-	task, dir := labels[labelTask], labels[labelDir]
+	task, dir := labels[taskspec.LabelTask], labels[taskspec.LabelDir]
 	if task == "" || dir == "" {
 		return false // it is not of a task
 	}

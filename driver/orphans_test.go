@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -23,7 +24,7 @@ func TestSweepEndsWhatNomadForgot(t *testing.T) {
 	}{
 		"known": {"known", gone, true}, "here": {"other", here, true}, "nobodys": {"", "", true}, "gone": {"other", gone, false},
 	} {
-		labels := map[string]string{labelTask: tt.task, labelDir: tt.dir}
+		labels := map[string]string{taskspec.LabelTask: tt.task, taskspec.LabelDir: tt.dir}
 		if _, err := e.OpenSlot(t.Context(), yurt.SlotSpec{ID: id, Template: spec.Template, Resources: spec.Resources, Labels: labels}); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	base "github.com/hashicorp/nomad/plugins/base/proto"
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 	"google.golang.org/grpc"
+
+	"github.com/yurtrun/yurt/driver/internal/node"
 )
 
 // Handshake of Nomad's plugins, as its documentation gives it.
@@ -47,6 +50,12 @@ func Serve(ctx context.Context, version string) error {
 	})
 	return nil
 }
+
+// SpawnCommand is the argument by which the plugin's program is told to call [Spawn] and to end.
+const SpawnCommand = node.SpawnCommand
+
+// Spawn starts the executor that standard input names, and prints its process id.
+func Spawn(stdin io.Reader, stdout io.Writer) error { return node.Spawn(stdin, stdout) }
 
 // maxMessage bounds a message from or to the client, in bytes, as the client does.
 const maxMessage = 1 << 30

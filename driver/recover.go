@@ -33,7 +33,7 @@ func (t *task) present(ctx context.Context) error {
 	if t.handle.Slot != "" {
 		return t.slotPresent(ctx)
 	}
-	return t.node.call(ctx, func(c *api.Client) error {
+	return t.node.Call(ctx, func(c *api.Client) error {
 		sandboxes, err := c.Sandboxes(ctx)
 		if err != nil {
 			return err

@@ -7,13 +7,14 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/node"
 	"github.com/yurtrun/yurt/executor/api"
 )
 
 // open opens the slot. The task runs from here on, also before its sandbox is ready: the placer hears that from the node.
-func open(ctx context.Context, n *node, spec yurt.SlotSpec) (handle, error) {
+func open(ctx context.Context, n *node.Executor, spec yurt.SlotSpec) (handle, error) {
 	h := handle{Version: handleVersion, Slot: spec.ID, StartedAt: time.Now()}
-	return h, n.call(ctx, func(c *api.Client) error {
+	return h, n.Call(ctx, func(c *api.Client) error {
 		_, err := c.OpenSlot(ctx, spec)
 		return err
 	})
@@ -34,7 +35,7 @@ func (t *task) findSlot(ctx context.Context, c *api.Client) (yurt.Slot, error) {
 }
 
 func (t *task) slotPresent(ctx context.Context) error {
-	return t.node.call(ctx, func(c *api.Client) error {
+	return t.node.Call(ctx, func(c *api.Client) error {
 		_, err := t.findSlot(ctx, c)
 		return err
 	})
@@ -42,7 +43,7 @@ func (t *task) slotPresent(ctx context.Context) error {
 
 // waitForSlot returns when the slot has ended. One that could make no sandbox has failed.
 func (t *task) waitForSlot(ctx context.Context) (exit *drivers.ExitResult, err error) {
-	err = t.node.call(ctx, func(c *api.Client) error {
+	err = t.node.Call(ctx, func(c *api.Client) error {
 		slot, err := c.WaitSlot(ctx, t.handle.Slot)
 		if err == nil {
 			exit = &drivers.ExitResult{}
@@ -60,12 +61,12 @@ func (t *task) waitForSlot(ctx context.Context) (exit *drivers.ExitResult, err e
 
 // closeSlot ends the slot and the sandbox in it.
 func (t *task) closeSlot(ctx context.Context) error {
-	return t.node.call(ctx, func(c *api.Client) error { return c.CloseSlot(ctx, t.handle.Slot) })
+	return t.node.Call(ctx, func(c *api.Client) error { return c.CloseSlot(ctx, t.handle.Slot) })
 }
 
 // slotStats is the use of the slot's present sandbox.
 func (t *task) slotStats(ctx context.Context) (stats yurt.SandboxStats, err error) {
-	err = t.node.call(ctx, func(c *api.Client) error {
+	err = t.node.Call(ctx, func(c *api.Client) error {
 		slot, err := t.findSlot(ctx, c)
 		if err != nil {
 			return err

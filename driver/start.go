@@ -7,13 +7,9 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/node"
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 	"github.com/yurtrun/yurt/executor/api"
-)
-
-// Labels of the sandboxes of tasks, beside those that the domain names.
-const (
-	labelTask = "nomad_task_id"
-	labelDir  = "nomad_alloc_dir"
 )
 
 // StartTask implements the service.
@@ -35,48 +31,53 @@ func (s *driverServer) StartTask(ctx context.Context, req *drivers.StartTaskRequ
 	}, nil
 }
 
+// translate returns the task in the executor's terms.
+func (d *Driver) translate(config *drivers.TaskConfig) (taskspec.Spec, error) {
+	return taskspec.Translate(config, d.settings(), d.templates())
+}
+
 // start makes the task's sandbox and execution, or leaves no trace.
 func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle, error) {
-	plan, err := d.plan(config)
+	spec, err := d.translate(config)
 	if err != nil {
 		return handle{}, err
 	}
 	n := d.executor()
-	if plan.slot != nil {
-		return open(ctx, n, *plan.slot)
+	if spec.Slot != nil {
+		return open(ctx, n, *spec.Slot)
 	}
-	if err := d.pull(ctx, n, config, &plan); err != nil {
+	if err := d.pull(ctx, n, config, &spec); err != nil {
 		return handle{}, err
 	}
-	if err := writeNames(taskDir(config), plan.names); err != nil {
+	if err := spec.WriteNames(config); err != nil {
 		return handle{}, err
 	}
-	d.limitLogs(ctx, config, &plan)
-	d.prepareHost(config, plan)
+	d.limitLogs(ctx, config, &spec)
+	d.prepareHost(config, &spec)
 	h := handle{
-		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
-		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),
+		Version: handleVersion, Sandbox: spec.Sandbox.ID, Execution: spec.Execution.ID,
+		User: spec.Execution.User, Cwd: spec.Execution.Cwd, StartedAt: time.Now(),
 	}
-	if err := plan.create(ctx, n); err != nil {
+	if err := createTask(ctx, n, &spec); err != nil {
 		return handle{}, err
 	}
-	err = n.call(ctx, func(c *api.Client) error { return begin(ctx, c, plan.sandbox.ID, plan.execution) })
+	err = n.Call(ctx, func(c *api.Client) error { return begin(ctx, c, spec.Sandbox.ID, spec.Execution) })
 	if err == nil {
 		return h, nil
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
-	if gone := n.call(clean, func(c *api.Client) error { return c.DestroySandbox(clean, plan.sandbox.ID) }); gone != nil {
-		d.logger.Error("sandbox of a task that did not start not removed", "sandbox", plan.sandbox.ID, "error", gone)
+	if gone := n.Call(clean, func(c *api.Client) error { return c.DestroySandbox(clean, spec.Sandbox.ID) }); gone != nil {
+		d.logger.Error("sandbox of a task that did not start not removed", "sandbox", spec.Sandbox.ID, "error", gone)
 	}
 	return handle{}, err
 }
 
 // prepareHost opens the ports of the group's network, and tells which parts of the node the task will not be able to use.
 // Neither keeps the task from starting.
-func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
-	host := p.sandbox.Host
-	warnings := closedVolumes(config, host, p.execution.User)
+func (d *Driver) prepareHost(config *drivers.TaskConfig, spec *taskspec.Spec) {
+	host := spec.Sandbox.Host
+	warnings := closedVolumes(config, host, spec.Execution.User)
 	if network := host.NetworkNamespace; network != "" && network != yurt.NodeNetwork {
 		if err := openPorts(network); err != nil {
 			warnings = append(warnings, "the task cannot listen on ports below 1024: "+err.Error())
@@ -91,17 +92,17 @@ func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
 // cleanLimit bounds the removal of a task's remains.
 const cleanLimit = time.Minute
 
-// create makes the task's sandbox. An executor from before host names refuses a host name. An upgrade ends such an executor
+// createTask makes the task's sandbox. An executor from before host names refuses a host name. An upgrade ends such an executor
 // some time after the older driver: until then, tasks that ask for no name of their own have none.
-func (p *plan) create(ctx context.Context, n *node) error {
+func createTask(ctx context.Context, n *node.Executor, spec *taskspec.Spec) error {
 	try := func() error {
-		return n.call(ctx, func(c *api.Client) error { return create(ctx, c, p.sandbox) })
+		return n.Call(ctx, func(c *api.Client) error { return create(ctx, c, spec.Sandbox) })
 	}
 	err := try()
-	if yurt.CodeOf(err) != yurt.CodeMalformedBody || p.ownName {
+	if yurt.CodeOf(err) != yurt.CodeMalformedBody || spec.OwnName {
 		return err
 	}
-	p.sandbox.Host.Hostname = ""
+	spec.Sandbox.Host.Hostname = ""
 	return try()
 }
 
@@ -128,4 +129,4 @@ func begin(ctx context.Context, c *api.Client, sandbox string, spec yurt.Executi
 }
 
 // exists reports whether the error says that there is one of that id.
-func exists(err error) bool { return isField(err, "id") }
+func exists(err error) bool { return yurt.IsField(err, "id") }

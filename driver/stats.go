@@ -45,7 +45,7 @@ func (t *task) stats(ctx context.Context) (stats yurt.SandboxStats, err error) {
 	if t.handle.Slot != "" {
 		return t.slotStats(ctx)
 	}
-	err = t.node.call(ctx, func(c *api.Client) error {
+	err = t.node.Call(ctx, func(c *api.Client) error {
 		stats, err = c.SandboxStats(ctx, t.handle.Sandbox)
 		return err
 	})

@@ -67,7 +67,7 @@ func (t *task) signal(ctx context.Context, signal yurt.Signal) error {
 	if t.handle.Slot != "" {
 		return yurt.Errorf(yurt.CodeForbidden, "the task is a slot, and what runs in it belongs to the session that claimed it; use yurt session")
 	}
-	err := t.node.call(ctx, func(c *api.Client) error {
+	err := t.node.Call(ctx, func(c *api.Client) error {
 		return c.SignalMain(ctx, t.handle.Sandbox, t.handle.Execution, signal)
 	})
 	if gone(err) || yurt.CodeOf(err) == yurt.CodeExecutionEnded {
@@ -122,7 +122,7 @@ func (t *task) destroy(ctx context.Context) error {
 	if t.handle.Slot != "" {
 		return t.closeSlot(ctx)
 	}
-	err := t.node.call(ctx, func(c *api.Client) error { return c.DestroySandbox(ctx, t.handle.Sandbox) })
+	err := t.node.Call(ctx, func(c *api.Client) error { return c.DestroySandbox(ctx, t.handle.Sandbox) })
 	if gone(err) {
 		return nil
 	}

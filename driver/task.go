@@ -2,8 +2,6 @@ package driver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"sync"
 	"time"
@@ -11,6 +9,7 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/node"
 	"github.com/yurtrun/yurt/executor/api"
 )
 
@@ -43,19 +42,11 @@ func decodeHandle(data []byte) (h handle, err error) {
 	return h, nil
 }
 
-// key is the end of ids that are derived from a task's: its own has slashes, and says too much.
-func key(taskID string) string {
-	sum := sha256.Sum256([]byte(taskID))
-	return lower.EncodeToString(sum[:16])
-}
-
-var lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding) //nolint:gochecknoglobals // a constant in all but name
-
 // task is a task that this process knows of.
 type task struct {
 	id, name, allocID string
 	handle            handle
-	node              *node
+	node              *node.Executor
 
 	mu   sync.Mutex
 	exit *exit // once it is known
@@ -68,7 +59,7 @@ type exit struct {
 	at      time.Time
 }
 
-func newTask(config *drivers.TaskConfig, h handle, n *node) *task {
+func newTask(config *drivers.TaskConfig, h handle, n *node.Executor) *task {
 	return &task{id: config.GetId(), name: config.GetName(), allocID: config.GetAllocId(), handle: h, node: n}
 }
 
@@ -101,7 +92,7 @@ func (t *task) waitForEnd(ctx context.Context) (e exit, err error) {
 		result, err := t.waitForSlot(ctx)
 		return exit{result: result, at: time.Now()}, err
 	}
-	err = t.node.call(ctx, func(c *api.Client) error {
+	err = t.node.Call(ctx, func(c *api.Client) error {
 		result, err := c.AwaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
 		if err == nil {
 			e = exit{exitOf(result), messageOf(result), result.EndedAt}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/taskspec"
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
@@ -20,7 +21,7 @@ func closedVolumes(config *drivers.TaskConfig, host *yurt.HostAccess, user *yurt
 	if user == nil {
 		user = &yurt.User{UID: defaultUser, GID: defaultUser}
 	}
-	own := directories(config)
+	own := taskspec.Directories(config)
 	for _, m := range host.Mounts[min(len(own), len(host.Mounts)):] {
 		if m.ReadOnly || m.Base != "" { // the task's directory is Nomad's to set up
 			continue

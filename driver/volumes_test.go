@@ -9,6 +9,8 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
 
 // TestClosedVolumes names the volumes that a task's user cannot write to, and no others.
@@ -30,13 +32,13 @@ func TestClosedVolumes(t *testing.T) {
 		}
 		return &drivers.Mount{HostPath: path, TaskPath: "/" + name}
 	}
-	task := taskOf(t, `{"command":"a"}`)
+	task := drivertest.Task(t, `{"command":"a"}`)
 	read := volume("read", 0o755, 0)
 	read.Readonly = true
 	task.Mounts = []*drivers.Mount{
 		volume("root", 0o755, 0), volume("open", 0o777, 0), volume("own", 0o700, 1000), volume("other", 0o770, 70), volume("group", 0o775, 1000), read,
 	}
-	p, err := testDriver(Config{}).plan(task)
+	p, err := testDriver(pluginconfig.Config{}).translate(task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestClosedVolumes(t *testing.T) {
 		{&yurt.User{UID: 70, GID: 70}, []string{"/root:", "/own:", "/group:"}},
 		{&yurt.User{UID: 70, GID: 1000}, []string{"/root:", "/own:"}},
 	} {
-		got := closedVolumes(task, p.sandbox.Host, test.user)
+		got := closedVolumes(task, p.Sandbox.Host, test.user)
 		if len(got) != len(test.want) {
 			t.Errorf("%+v is told %q", test.user, got)
 			continue

@@ -3,13 +3,13 @@ package driver
 import (
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/testutil"
 )
@@ -17,8 +17,8 @@ import (
 // driverOf is a driver whose node's executor is e.
 func driverOf(t *testing.T, e api.Node) *Driver {
 	t.Helper()
-	config := Config{StateDir: t.TempDir()}
-	listener, err := api.ListenUnix(t.Context(), config.socket())
+	config := pluginconfig.Config{StateDir: t.TempDir()}
+	listener, err := api.ListenUnix(t.Context(), config.Socket())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,17 +38,11 @@ func driverOf(t *testing.T, e api.Node) *Driver {
 	return d
 }
 
-// allocated has Nomad's directories made for a task, and no log files.
-func allocated(t *testing.T, task *drivers.TaskConfig) *drivers.TaskConfig {
-	t.Helper()
-	task.AllocDir = t.TempDir()
-	task.StdoutPath, task.StderrPath = os.DevNull, os.DevNull
-	for _, dir := range []string{"alloc", filepath.Join(task.GetName(), "local"), filepath.Join(task.GetName(), "secrets")} {
-		if err := os.MkdirAll(filepath.Join(task.GetAllocDir(), dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return task
+// testDriver is a driver with that plugin block and no executor.
+func testDriver(config pluginconfig.Config) *Driver {
+	d := newDriver(context.Background(), "test", slog.New(slog.DiscardHandler))
+	d.configure(config)
+	return d
 }
 
 // TestInspect: how a task is does not depend on somebody waiting for it.
@@ -65,7 +59,7 @@ func TestInspect(t *testing.T) {
 	}
 	start := func(id, line string) *drivers.TaskConfig {
 		t.Helper()
-		task := allocated(t, taskOf(t, `{"command":"sh","args":["-c","`+line+`"]}`))
+		task := drivertest.Allocated(t, drivertest.Task(t, `{"command":"sh","args":["-c","`+line+`"]}`))
 		task.Id = id
 		if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: task}); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,6 @@
-package driver
+// Package node reaches the executor of this node, and starts it if it is missing. The executor lives on when the process
+// that started it ends.
+package node
 
 import (
 	"context"
@@ -11,22 +13,27 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
-// node is the executor of this node, which is started whenever it is found missing.
-type node struct {
-	config Config
+// Executor is the executor of this node, which is started whenever it is found missing.
+type Executor struct {
+	config pluginconfig.Config
 	logger *slog.Logger
 
 	mu     sync.Mutex
 	client *api.Client
 }
 
-func newNode(config Config, logger *slog.Logger) *node { return &node{config: config, logger: logger} }
+// New returns an executor that is connected to, and started if need be, by the first call.
+func New(config pluginconfig.Config, logger *slog.Logger) *Executor {
+	return &Executor{config: config, logger: logger}
+}
 
-func (n *node) close() {
+// Close ends the connection. The executor goes on.
+func (n *Executor) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.client != nil {
@@ -34,14 +41,14 @@ func (n *node) close() {
 	}
 }
 
-// connect returns a client, without a word to the executor.
-func (n *node) connect() (*api.Client, error) {
+// Client returns a client, without a word to the executor.
+func (n *Executor) Client() (*api.Client, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.client != nil {
 		return n.client, nil
 	}
-	client, err := api.NewUnixClient(n.config.socket())
+	client, err := api.NewUnixClient(n.config.Socket())
 	if err == nil {
 		n.client = client
 	}
@@ -58,9 +65,9 @@ const (
 	answerLimit = 5 * time.Second
 )
 
-// call calls do, again if need be, until an executor has answered, and starts one if the node has none. do can be repeated.
-func (n *node) call(ctx context.Context, do func(*api.Client) error) error {
-	client, err := n.connect()
+// Call calls do, again if need be, until an executor has answered, and starts one if it is missing. do can be repeated.
+func (n *Executor) Call(ctx context.Context, do func(*api.Client) error) error {
+	client, err := n.Client()
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func (n *node) call(ctx context.Context, do func(*api.Client) error) error {
 }
 
 // ensure returns when an executor answers.
-func (n *node) ensure(ctx context.Context, client *api.Client) error {
+func (n *Executor) ensure(ctx context.Context, client *api.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if n.answers(ctx, client) {
@@ -99,7 +106,7 @@ func (n *node) ensure(ctx context.Context, client *api.Client) error {
 	return n.start(ctx, client)
 }
 
-func (*node) answers(ctx context.Context, client *api.Client) bool {
+func (*Executor) answers(ctx context.Context, client *api.Client) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	_, err := client.Describe(ctx)
@@ -107,7 +114,7 @@ func (*node) answers(ctx context.Context, client *api.Client) bool {
 }
 
 // start starts an executor and waits until it answers.
-func (n *node) start(ctx context.Context, client *api.Client) error {
+func (n *Executor) start(ctx context.Context, client *api.Client) error {
 	child, err := n.spawn(ctx)
 	if err != nil {
 		return err
@@ -129,9 +136,9 @@ func (n *node) start(ctx context.Context, client *api.Client) error {
 }
 
 // lastWords is the end of the executor's log, for an error to show.
-func (n *node) lastWords() string {
+func (n *Executor) lastWords() string {
 	const most = 2000
-	file, err := os.Open(n.config.logPath())
+	file, err := os.Open(n.config.LogPath())
 	if err != nil {
 		return ""
 	}
@@ -148,3 +155,12 @@ func (n *node) lastWords() string {
 }
 
 var errEnded = errors.New("its process is gone")
+
+// ImageField is the field of the executor's errors about an image.
+const ImageField = "rootfs.image"
+
+// away reports whether the executor did not answer, as one does that was killed and is
+// started again.
+func away(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeUnavailable && !yurt.IsField(err, ImageField) // that is a registry
+}

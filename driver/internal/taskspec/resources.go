@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"runtime"
@@ -12,7 +12,7 @@ import (
 
 // resources are the limits of a task's sandbox: the job's reservation, and limits without a word of Nomad's from the config block
 // or the template.
-func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resources) (r yurt.Resources, err error) {
+func (c *Config) resources(template yurt.Template, granted *drivers.Resources) (r yurt.Resources, err error) {
 	linux := granted.GetLinuxResources()
 	r = yurt.Resources{Memory: yurt.Size(linux.GetMemoryLimitBytes()), CPU: c.cores(linux)}
 	if own := c.Resources; own != nil {
@@ -41,7 +41,7 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 
 // cores is how many processors the task may keep busy. A reservation in MHz is a share that other tasks cannot take away, and no
 // limit, unless the job wants it to be one.
-func (c *TaskConfig) cores(linux *drivers.LinuxResources) float64 {
+func (c *Config) cores(linux *drivers.LinuxResources) float64 {
 	all := float64(runtime.NumCPU())
 	if set, err := cpuset(linux); err == nil && len(set) > 0 {
 		return float64(len(set))
@@ -69,7 +69,7 @@ func cpuset(linux *drivers.LinuxResources) ([]int, error) {
 }
 
 // ulimits reads those of the task's processes.
-func (c *TaskConfig) ulimits() (u yurt.Ulimits, err error) {
+func (c *Config) ulimits() (u yurt.Ulimits, err error) {
 	for name, text := range c.Ulimits {
 		size, err := yurt.ParseSize(text)
 		if err != nil {

@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"os/user"

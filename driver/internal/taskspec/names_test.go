@@ -1,7 +1,6 @@
-package driver
+package taskspec
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,21 +11,16 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/testutil"
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
-
-// groupNetwork is the network that Nomad makes for a group in bridge mode.
-func groupNetwork() *drivers.NetworkIsolationSpec {
-	return &drivers.NetworkIsolationSpec{Mode: drivers.NetworkIsolationSpec_GROUP, Path: "/var/run/netns/group"}
-}
 
 // TestNames: a task whose group has a network of its own has the job's dns.
 func TestNames(t *testing.T) {
-	task := allocated(t, taskOf(t, `{"command":"a"}`))
+	task := drivertest.Allocated(t, drivertest.Task(t, `{"command":"a"}`))
 	task.Dns = &drivers.DNSConfig{Servers: []string{"10.0.0.53", "fd00::53"}, Searches: []string{"a.example", "b.example"}, Options: []string{"ndots:2"}}
 	task.NetworkIsolationSpec = groupNetwork()
-	p, err := testDriver(Config{}).plan(task)
+	p, err := translate(pluginconfig.Config{}, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +33,13 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // a task may start again
-		if err := writeNames(taskDir(task), p.names); err != nil {
+		if err := p.WriteNames(task); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mount := yurt.Mount{Base: taskDir(task), Source: "resolv.conf", Target: resolvConf, ReadOnly: true}
-	if !slices.Contains(p.sandbox.Host.Mounts, mount) {
-		t.Errorf("%+v is not among the mounts %+v", mount, p.sandbox.Host.Mounts)
+	if !slices.Contains(p.Sandbox.Host.Mounts, mount) {
+		t.Errorf("%+v is not among the mounts %+v", mount, p.Sandbox.Host.Mounts)
 	}
 	want := "nameserver 10.0.0.53\nnameserver fd00::53\nsearch a.example b.example\noptions ndots:2\n"
 	if got, err := os.ReadFile(filepath.Join(taskDir(task), "resolv.conf")); err != nil || string(got) != want {
@@ -59,15 +53,15 @@ func TestNames(t *testing.T) {
 // TestNamesOfTheJob: a file that the job mounts by itself stays, and without a network the driver
 // writes no names.
 func TestNamesOfTheJob(t *testing.T) {
-	task := taskOf(t, `{"command":"a","mounts":[{"source":"local/own.conf","target":"/etc/resolv.conf","read_only":true}]}`)
+	task := drivertest.Task(t, `{"command":"a","mounts":[{"source":"local/own.conf","target":"/etc/resolv.conf","read_only":true}]}`)
 	task.Dns = &drivers.DNSConfig{Servers: []string{"10.0.0.53"}}
 	task.NetworkIsolationSpec = groupNetwork()
-	p, err := testDriver(Config{}).plan(task)
+	p, err := translate(pluginconfig.Config{}, task)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sources []string
-	for _, m := range p.sandbox.Host.Mounts {
+	for _, m := range p.Sandbox.Host.Mounts {
 		if m.Target == resolvConf {
 			sources = append(sources, m.Source)
 		}
@@ -75,14 +69,14 @@ func TestNamesOfTheJob(t *testing.T) {
 	if !slices.Equal(sources, []string{"local/own.conf"}) {
 		t.Errorf("resolv.conf is %q", sources)
 	}
-	task = taskOf(t, `{"command":"a","network":"none"}`)
+	task = drivertest.Task(t, `{"command":"a","network":"none"}`)
 	task.NetworkIsolationSpec = groupNetwork()
-	p, err = testDriver(Config{}).plan(task)
+	p, err = translate(pluginconfig.Config{}, task)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(p.sandbox.Host.Mounts, func(m yurt.Mount) bool { return m.Target == resolvConf }) {
-		t.Errorf("without a network it has %+v", p.sandbox.Host.Mounts)
+	if slices.ContainsFunc(p.Sandbox.Host.Mounts, func(m yurt.Mount) bool { return m.Target == resolvConf }) {
+		t.Errorf("without a network it has %+v", p.Sandbox.Host.Mounts)
 	}
 }
 
@@ -107,11 +101,11 @@ func TestHostnames(t *testing.T) {
 		{"of the node", `{"command":"a","network":"host"}`, "web", nil, node, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			task := taskOf(t, test.config)
+			task := drivertest.Task(t, test.config)
 			task.Name, task.NetworkIsolationSpec = test.task, test.network
-			p, err := testDriver(Config{HostNetwork: true}).plan(task)
-			if err != nil || p.sandbox.Host.Hostname != test.want {
-				t.Fatalf("it is %q, %v; want %q", p.sandbox.Host.Hostname, err, test.want)
+			p, err := translate(pluginconfig.Config{HostNetwork: true}, task)
+			if err != nil || p.Sandbox.Host.Hostname != test.want {
+				t.Fatalf("it is %q, %v; want %q", p.Sandbox.Host.Hostname, err, test.want)
 			}
 			i := slices.IndexFunc(p.names, func(f nameFile) bool { return f.target == hostsFile })
 			if i < 0 || !strings.Contains(p.names[i].text, test.line) || !strings.Contains(p.names[i].text, "localhost") {
@@ -120,7 +114,7 @@ func TestHostnames(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"-a", "a_b", "a..b", "ü", strings.Repeat("a", 65)} {
-		if _, err := testDriver(Config{}).plan(taskOf(t, fmt.Sprintf(`{"command":"a","hostname":%q}`, name))); !isField(err, "hostname") {
+		if _, err := translate(pluginconfig.Config{}, drivertest.Task(t, fmt.Sprintf(`{"command":"a","hostname":%q}`, name))); !yurt.IsField(err, "hostname") {
 			t.Errorf("%q gives %v", name, err)
 		}
 	}
@@ -139,27 +133,7 @@ func TestUsersOfTheNode(t *testing.T) {
 	}
 }
 
-// older is an executor of before there were host names.
-type older struct{ api.Node }
-
-func (o older) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
-	if spec.Host.Hostname != "" {
-		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeMalformedBody, "the specification cannot be read: json: unknown field \"hostname\"")
-	}
-	return o.Node.CreateSandbox(ctx, spec)
-}
-
-// TestHostnameOfAnOlderExecutor: the driver of a newer version starts tasks on it.
-func TestHostnameOfAnOlderExecutor(t *testing.T) {
-	d := driverOf(t, older{testutil.Executor(t)})
-	server := &driverServer{driver: d}
-	task := allocated(t, taskOf(t, `{"command":"sleep","args":["1000"]}`))
-	if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: task}); err != nil {
-		t.Fatal(err)
-	}
-	named := allocated(t, taskOf(t, `{"command":"sleep","args":["1000"],"hostname":"a"}`))
-	named.Id = "alloc/named/1"
-	if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: named}); err == nil || !strings.Contains(err.Error(), "hostname") {
-		t.Errorf("a name that the job asks for: %v", err)
-	}
+// groupNetwork is the network that Nomad makes for a group in bridge mode.
+func groupNetwork() *drivers.NetworkIsolationSpec {
+	return &drivers.NetworkIsolationSpec{Mode: drivers.NetworkIsolationSpec_GROUP, Path: "/var/run/netns/group"}
 }

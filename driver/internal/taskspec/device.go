@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"path/filepath"

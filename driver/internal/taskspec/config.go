@@ -1,11 +1,13 @@
-package driver
+package taskspec
 
 import (
 	"github.com/hashicorp/nomad/plugins/shared/hclspec"
+
+	"github.com/yurtrun/yurt/driver/internal/schema"
 )
 
-// TaskConfig is the config block of a task.
-type TaskConfig struct {
+// Config is the config block of a task.
+type Config struct {
 	Template   string   `json:"template"`   // a name, or a whole template in HCL or JSON
 	Command    string   `json:"command"`    // the program
 	Args       []string `json:"args"`       // of the command, or of the code's program
@@ -38,16 +40,16 @@ type mountConfig struct {
 
 // resourceConfig is the resources block in config, for limits that Nomad's own block lacks.
 type resourceConfig struct {
-	CPU    fraction `json:"cpu"` // cores
-	Memory string   `json:"memory"`
-	Disk   string   `json:"disk"`
-	PIDs   int      `json:"pids"`
+	CPU    schema.Fraction `json:"cpu"` // cores
+	Memory string          `json:"memory"`
+	Disk   string          `json:"disk"`
+	PIDs   int             `json:"pids"`
 
 	DiskKind string `json:"disk_kind"`
 	IOWeight int    `json:"io_weight"`
 }
 
-// logConfig is the logs block in config, which wins over that of the job, see [Driver.limitLogs].
+// logConfig is the logs block in config, which wins over that of the job, see the operator's nomad_address.
 type logConfig struct {
 	MaxFiles int    `json:"max_files"`
 	MaxSize  string `json:"max_file_size"`
@@ -61,21 +63,21 @@ type slotConfig struct {
 	Once         bool   `json:"once"`
 }
 
-// taskSchema is that of [TaskConfig].
-func taskSchema() *hclspec.Spec {
+// Schema is that of [Config].
+func Schema() *hclspec.Spec {
 	attributes := map[string]*hclspec.Spec{
 		"mounts": hclspec.BlockListSpec(&hclspec.BlockList{Name: "mounts", Nested: hclspec.NewObject(map[string]*hclspec.Spec{
 			"source":    hclspec.NewAttr("source", "string", true),
 			"target":    hclspec.NewAttr("target", "string", true),
 			"read_only": hclspec.NewAttr("read_only", "bool", false),
 		})}),
-		"resources": hclspec.NewBlock("resources", false, object(map[string]string{
+		"resources": hclspec.NewBlock("resources", false, schema.Object(map[string]string{
 			"cpu": "number", "memory": "string", "disk": "string", "pids": "number",
 			"disk_kind": "string", "io_weight": "number",
 		})),
-		"logs":    hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
+		"logs":    hclspec.NewBlock("logs", false, schema.Object(map[string]string{"max_files": "number", "max_file_size": "string"})),
 		"ulimits": hclspec.NewBlockAttrs("ulimits", "string", false),
-		"slot":    hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
+		"slot":    hclspec.NewBlock("slot", false, schema.Object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
 	}
 	for name, kind := range map[string]string{
 		"template": "string", "command": "string", "args": "list(string)", "entrypoint": "list(string)",

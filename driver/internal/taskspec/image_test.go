@@ -1,15 +1,14 @@
-package driver
+package taskspec
 
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
-	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
-
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
 
 // TestImageSaysWhatRuns has the same program run as Docker would: the entry point, then the task's
@@ -31,24 +30,22 @@ func TestImageSaysWhatRuns(t *testing.T) {
 		{"code", `{"image":"r","code":"1","language":"python"}`, "", "", "", both, both.RunAs},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := testDriver(Config{StateDir: t.TempDir(), Images: true})
-			defer d.close()
-			task := taskOf(t, test.config)
+			task := drivertest.Task(t, test.config)
 			task.User = test.user
-			p, err := d.plan(task)
+			p, err := translate(pluginconfig.Config{Images: true}, task)
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = p.complete(test.image, test.user)
+			err = p.Complete(test.image, test.user)
 			if test.name == "nothing" {
-				if !isField(err, "command") {
+				if !yurt.IsField(err, "command") {
 					t.Errorf("nothing to run is %v", err)
 				}
 				return
 			}
-			e := p.execution
-			if err != nil || strings.Join(e.Command, " ") != test.want || e.Cwd != test.cwd || p.sandbox.Template.RootFS.Image != "r@sha256:0" {
-				t.Errorf("it runs %q in %q of %+v, %v", e.Command, e.Cwd, p.sandbox.Template.RootFS, err)
+			e := p.Execution
+			if err != nil || strings.Join(e.Command, " ") != test.want || e.Cwd != test.cwd || p.Sandbox.Template.RootFS.Image != "r@sha256:0" {
+				t.Errorf("it runs %q in %q of %+v, %v", e.Command, e.Cwd, p.Sandbox.Template.RootFS, err)
 			}
 			if e.User == nil || *e.User != *test.runAs {
 				t.Errorf("it runs as %v, want %v", e.User, test.runAs)
@@ -74,62 +71,24 @@ func TestImageEnv(t *testing.T) {
 		{"a text", own, "", nil, map[string]string{"USER": "image"}, map[string]string{}, map[string]string{"LANG": "C.UTF-8", "HOME": "/own", "WORD": "x"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := testDriver(Config{Images: true})
 			text, err := json.Marshal(map[string]string{"image": "r", "template": test.template})
 			if err != nil {
 				t.Fatal(err)
 			}
-			task := taskOf(t, string(text))
+			task := drivertest.Task(t, string(text))
 			task.User, task.Env = test.user, test.job
-			p, err := d.plan(task)
+			p, err := translate(pluginconfig.Config{Images: true}, task)
 			if err != nil {
 				t.Fatal(err)
 			}
 			info := image
 			info.Env = test.image
-			if err := p.complete(info, test.user); err != nil {
+			if err := p.Complete(info, test.user); err != nil {
 				t.Fatal(err)
 			}
-			if !maps.Equal(p.sandbox.Env, test.sandbox) || !maps.Equal(p.sandbox.Template.Env, test.of) {
-				t.Errorf("the sandbox has %v over %v, want %v over %v", p.sandbox.Env, p.sandbox.Template.Env, test.sandbox, test.of)
+			if !maps.Equal(p.Sandbox.Env, test.sandbox) || !maps.Equal(p.Sandbox.Template.Env, test.of) {
+				t.Errorf("the sandbox has %v over %v, want %v over %v", p.Sandbox.Env, p.Sandbox.Template.Env, test.sandbox, test.of)
 			}
 		})
-	}
-}
-
-func TestImageArgs(t *testing.T) {
-	t.Parallel()
-	for config, want := range map[string][]string{
-		`{}`:                                    nil,
-		`{"images":true}`:                       {"--image-registries=*"},
-		`{"images":true,"image_registries":[]}`: {"--image-registries="},
-		`{"images":true,"image_registries":["docker.io","a:5000"],"image_layouts":["/srv/a"],"image_auth":"/etc/x"}`: {"--image-registries=docker.io,a:5000", "--image-layouts=/srv/a", "--image-auth=/etc/x"},
-	} {
-		c, err := readConfig(packed(t, config))
-		if err != nil || !slices.Equal(c.imageArgs(), want) {
-			t.Errorf("%s is %q, %v; want %q", config, c.imageArgs(), err, want)
-		}
-	}
-}
-
-// TestEvents has events reach all watchers, and no watcher wait for one that does not read.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	var e events
-	task := &drivers.TaskConfig{Id: "a/b/c", AllocId: "a", Name: "b"}
-	e.say(task, "to nobody")
-	first, stop := e.watch()
-	second, stopSecond := e.watch()
-	defer stopSecond()
-	e.say(task, "to both")
-	stop()
-	for range 2 * maxEvents {
-		e.say(task, "to the second")
-	}
-	if event := <-first; event.GetMessage() != "to both" || event.GetTaskId() != "a/b/c" || event.GetAllocId() != "a" || event.GetTaskName() != "b" {
-		t.Errorf("it says %v", event)
-	}
-	if len(first) != 0 || len(second) != maxEvents {
-		t.Errorf("waiting are %d and %d", len(first), len(second))
 	}
 }

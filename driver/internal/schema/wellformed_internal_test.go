@@ -1,4 +1,4 @@
-package driver
+package schema
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"maps"
@@ -13,18 +13,16 @@ import (
 // defaultTemplate is the template of a task that runs a command and names no template.
 const defaultTemplate = "shell-basic"
 
-// templates are those that jobs may name.
-type templates struct {
-	// shipped are those that ship, which cost more to read than the rest of a task's start.
-	shipped func() ([]yurt.Template, error)
-	dir     string // of the operator's own
+// Templates are those that jobs may name.
+type Templates struct {
+	// Shipped returns those that ship, which cost more to read than the rest of a task's start.
+	Shipped func() ([]yurt.Template, error)
+	Dir     string // of the operator's own; "" for none
 }
 
-func (d *Driver) templates() templates { return templates{d.shipped, d.settings().TemplateDir} }
-
-// known returns all of them by name.
-func (t templates) known() (map[string]yurt.Template, error) {
-	list, err := t.shipped()
+// Known returns all of them by name.
+func (t Templates) Known() (map[string]yurt.Template, error) {
+	list, err := t.Shipped()
 	if err != nil {
 		return nil, err
 	}
@@ -32,13 +30,13 @@ func (t templates) known() (map[string]yurt.Template, error) {
 	for _, one := range list {
 		known[one.Name] = one
 	}
-	if t.dir == "" {
+	if t.Dir == "" {
 		return known, nil
 	}
-	if _, err := os.Stat(t.dir); err != nil {
+	if _, err := os.Stat(t.Dir); err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "template_dir", "reading the operator's templates: %w", err)
 	}
-	own, err := (&hcl.Parser{Resolve: resolver(known)}).ParseFiles(t.dir)
+	own, err := (&hcl.Parser{Resolve: resolver(known)}).ParseFiles(t.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +57,7 @@ func resolver(known map[string]yurt.Template) func(string) (yurt.Template, error
 }
 
 // of returns the template of a task.
-func (t templates) of(task *TaskConfig) (yurt.Template, error) {
+func (t Templates) of(task *Config) (yurt.Template, error) {
 	text := task.Template
 	if task.Slot != nil && task.Slot.TemplateJSON != "" {
 		return oneTemplate("slot.template_json", func() ([]yurt.Template, error) {
@@ -73,7 +71,7 @@ func (t templates) of(task *TaskConfig) (yurt.Template, error) {
 			return []yurt.Template{t}, err
 		})
 	}
-	known, err := t.known()
+	known, err := t.Known()
 	if err != nil {
 		return yurt.Template{}, err
 	}

@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func nameFiles(config *drivers.TaskConfig, network, hostname string) ([]nameFile
 // hostname is the task's host name: the job's, the one of the group's network if the driver
 // that made the network gave it one, and else one that no other task has. A task in the
 // node's network has the node's.
-func (c *TaskConfig) hostname(config *drivers.TaskConfig, network string) (string, error) {
+func (c *Config) hostname(config *drivers.TaskConfig, network string) (string, error) {
 	if c.Hostname != "" {
 		if !yurt.ValidHostname(c.Hostname) {
 			return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "hostname", "%q is not a host name; give letters, digits, dashes and dots, at most %d", c.Hostname, yurt.MaxHostname)
@@ -171,18 +171,18 @@ func taskDir(config *drivers.TaskConfig) string {
 	return filepath.Join(config.GetAllocDir(), config.GetName())
 }
 
-// writeNames writes the files. An entry of that name, such as a link that leads out and came in an artifact, is replaced and not
+// WriteNames writes the files by which the task knows names into its directory. An entry of that name, such as a link that leads out and came in an artifact, is replaced and not
 // followed.
-func writeNames(dir string, files []nameFile) error {
-	if len(files) == 0 {
+func (p *Spec) WriteNames(config *drivers.TaskConfig) error {
+	if len(p.names) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(taskDir(config))
 	if err != nil {
 		return fmt.Errorf("opening the task's directory: %w", err)
 	}
 	defer root.Close()
-	for _, f := range files {
+	for _, f := range p.names {
 		if err := root.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("writing the task's %s: %w", f.name, err)
 		}

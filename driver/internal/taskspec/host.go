@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"path/filepath"
@@ -8,11 +8,12 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 )
 
 // hostAccess is the sandbox's access to the node: Nomad's directories, volumes, mounts and the network, with the files that have
 // to be written for it.
-func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (*yurt.HostAccess, []nameFile, error) {
+func (c *Config) hostAccess(config *drivers.TaskConfig, operator pluginconfig.Config) (*yurt.HostAccess, []nameFile, error) {
 	host, err := c.hardware(config)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (*y
 }
 
 // hardware is the share of the node's processors and devices that Nomad grants the task.
-func (*TaskConfig) hardware(config *drivers.TaskConfig) (host *yurt.HostAccess, err error) {
+func (*Config) hardware(config *drivers.TaskConfig) (host *yurt.HostAccess, err error) {
 	linux := config.GetResources().GetLinuxResources()
 	host = &yurt.HostAccess{CPUWeight: weight(linux)}
 	if host.CPUs, err = cpuset(linux); err != nil {
@@ -46,8 +47,8 @@ func (*TaskConfig) hardware(config *drivers.TaskConfig) (host *yurt.HostAccess, 
 }
 
 // mounts are Nomad's directories and volumes, and those of the config block.
-func (c *TaskConfig) mounts(config *drivers.TaskConfig, operator Config) ([]yurt.Mount, error) {
-	mounts := directories(config)
+func (c *Config) mounts(config *drivers.TaskConfig, operator pluginconfig.Config) ([]yurt.Mount, error) {
+	mounts := Directories(config)
 	for _, m := range config.GetMounts() {
 		// Nomad made them, of volumes that the operator has or from a plugin of Nomad's.
 		mounts = append(mounts, yurt.Mount{Source: filepath.Clean(m.GetHostPath()), Target: filepath.Clean(m.GetTaskPath()), ReadOnly: m.GetReadonly()})
@@ -62,8 +63,8 @@ func (c *TaskConfig) mounts(config *drivers.TaskConfig, operator Config) ([]yurt
 	return mounts, nil
 }
 
-// directories are those that Nomad gives every task.
-func directories(config *drivers.TaskConfig) []yurt.Mount {
+// Directories are those that Nomad gives every task.
+func Directories(config *drivers.TaskConfig) []yurt.Mount {
 	dir, task := config.GetAllocDir(), config.GetName()
 	return []yurt.Mount{
 		{Source: filepath.Join(dir, "alloc"), Target: "/alloc"},
@@ -74,7 +75,7 @@ func directories(config *drivers.TaskConfig) []yurt.Mount {
 
 // mount is one of the config block's. A relative source is in the task's directory, which
 // the task itself can fill with links.
-func (m mountConfig) mount(config *drivers.TaskConfig, operator Config) (yurt.Mount, error) {
+func (m mountConfig) mount(config *drivers.TaskConfig, operator pluginconfig.Config) (yurt.Mount, error) {
 	mount := yurt.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly}
 	if !filepath.IsAbs(m.Source) {
 		mount.Base = taskDir(config)
@@ -107,7 +108,7 @@ func orNone(list []string) string {
 
 // network says which network namespace the task is in: that of its group where there is
 // one, the node's if it is to have ports there, and one of its own otherwise.
-func (c *TaskConfig) network(config *drivers.TaskConfig, operator Config) (string, error) {
+func (c *Config) network(config *drivers.TaskConfig, operator pluginconfig.Config) (string, error) {
 	isolation := config.GetNetworkIsolationSpec()
 	group := isolation.GetPath() != "" && isolation.GetMode() == drivers.NetworkIsolationSpec_GROUP
 	mode := c.Network

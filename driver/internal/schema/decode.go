@@ -1,4 +1,4 @@
-package driver
+package schema
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ import (
 // maxConfig bounds the configuration of a task or the operator, in bytes. A job may bring source text with it.
 const maxConfig = 16 << 20
 
-// fraction is a number that need not be whole. One that has no exact form in binary, such
+// Fraction is a number that need not be whole. One that has no exact form in binary, such
 // as 0.1, comes as text.
-type fraction float64
+type Fraction float64
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (f *fraction) UnmarshalJSON(text []byte) error {
+func (f *Fraction) UnmarshalJSON(text []byte) error {
 	if bytes.Equal(text, []byte("null")) {
 		return nil
 	}
@@ -29,12 +29,12 @@ func (f *fraction) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s is no number", text)
 	}
-	*f = fraction(n)
+	*f = Fraction(n)
 	return nil
 }
 
-// decode reads a configuration as Nomad sends it: a value of the schema, in MessagePack.
-func decode(data []byte, into any) error {
+// Decode reads a configuration as Nomad sends it: a value of the schema, in MessagePack.
+func Decode(data []byte, into any) error {
 	if len(data) == 0 {
 		return nil
 	}

@@ -1,4 +1,6 @@
-package driver
+// Package pluginconfig is the operator's plugin block of the driver: its schema, its checks, and the command of the executor that
+// follows from it.
+package pluginconfig
 
 import (
 	"os"
@@ -9,6 +11,7 @@ import (
 	"github.com/hashicorp/nomad/plugins/shared/hclspec"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/schema"
 )
 
 // Config is the operator's plugin block.
@@ -47,12 +50,12 @@ type Config struct {
 	Slots *bool `json:"slots"`
 }
 
-// allowsSlots reports whether jobs may open slots.
-func (c *Config) allowsSlots() bool { return c.Slots == nil || *c.Slots }
+// AllowsSlots reports whether jobs may open slots.
+func (c *Config) AllowsSlots() bool { return c.Slots == nil || *c.Slots }
 
-// configSchema is that of [Config].
-func configSchema() *hclspec.Spec {
-	schema := object(map[string]string{
+// Schema is that of [Config].
+func Schema() *hclspec.Spec {
+	block := schema.Object(map[string]string{
 		"state_dir": "string", "executor": "string", "node_name": "string",
 		"template_dir": "string", "host_mounts": "list(string)", "host_network": "bool", "images": "bool",
 		"image_registries": "list(string)", "image_layouts": "list(string)", "image_auth": "string",
@@ -60,32 +63,24 @@ func configSchema() *hclspec.Spec {
 		"nomad_address": "string", "nomad_token_file": "string", "nomad_ca_file": "string",
 	})
 	// In an agent's configuration this is a block in any form.
-	schema.GetObject().Attributes["settings"] = hclspec.NewBlockAttrs("settings", "string", false)
-	return schema
-}
-
-// object is the schema of optional attributes of the given types.
-func object(types map[string]string) *hclspec.Spec {
-	attributes := make(map[string]*hclspec.Spec, len(types))
-	for name, kind := range types {
-		attributes[name] = hclspec.NewAttr(name, kind, false)
-	}
-	return hclspec.NewObject(attributes)
+	block.GetObject().Attributes["settings"] = hclspec.NewBlockAttrs("settings", "string", false)
+	return block
 }
 
 const (
-	defaultStateDir = "/var/lib/yurt"
+	// DefaultStateDir is the state directory of an operator that names no other.
+	DefaultStateDir = "/var/lib/yurt"
 	executorName    = "yurt"
 )
 
-// readConfig reads and checks the operator's configuration.
-func readConfig(data []byte) (Config, error) {
+// Read reads and checks the operator's configuration.
+func Read(data []byte) (Config, error) {
 	var c Config
-	if err := decode(data, &c); err != nil {
+	if err := schema.Decode(data, &c); err != nil {
 		return Config{}, err
 	}
 	if c.StateDir == "" {
-		c.StateDir = defaultStateDir
+		c.StateDir = DefaultStateDir
 	}
 	for _, f := range []struct{ field, value string }{{"state_dir", c.StateDir}, {"executor", c.Executor}, {"template_dir", c.TemplateDir}, {"nomad_token_file", c.NomadTokenFile}, {"nomad_ca_file", c.NomadCAFile}} {
 		if f.value != "" && !filepath.IsAbs(f.value) {
@@ -148,4 +143,8 @@ func (c *Config) executorPath() (string, error) {
 	return path, nil
 }
 
-func (c *Config) socket() string { return filepath.Join(c.StateDir, "executor.sock") }
+// Socket is the executor's Unix socket.
+func (c *Config) Socket() string { return filepath.Join(c.StateDir, "executor.sock") }
+
+// LogPath is the file that the executor logs to.
+func (c *Config) LogPath() string { return filepath.Join(c.StateDir, "executor.log") }

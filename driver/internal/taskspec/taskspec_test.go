@@ -1,10 +1,8 @@
-package driver
+package taskspec
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,46 +10,17 @@ import (
 	"testing"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
-	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/drivertest"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
+	"github.com/yurtrun/yurt/driver/internal/schema"
+	"github.com/yurtrun/yurt/hcl"
 )
 
-// packed is a config block as Nomad sends it, from JSON.
-func packed(t testing.TB, text string) []byte {
-	t.Helper()
-	kind, err := ctyjson.ImpliedType([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := ctyjson.Unmarshal([]byte(text), kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := msgpack.Marshal(value, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func testDriver(config Config) *Driver {
-	d := newDriver(context.Background(), "test", slog.New(slog.DiscardHandler))
-	d.configure(config)
-	return d
-}
-
-func taskOf(t testing.TB, config string) *drivers.TaskConfig {
-	return &drivers.TaskConfig{
-		Id: "0f9ff0ab-4c49-4e7e-a1ea-d4b3b30c7f84/web/5b6a1c1e", Name: "web", AllocId: "0f9ff0ab-4c49-4e7e-a1ea-d4b3b30c7f84",
-		MsgpackDriverConfig: packed(t, config), AllocDir: "/var/lib/nomad/alloc/0f9ff0ab",
-		StdoutPath: "/var/lib/nomad/alloc/0f9ff0ab/alloc/logs/.web.stdout.fifo",
-		Env:        map[string]string{"NOMAD_TASK_NAME": "web", "SECRET": "s"},
-		Resources: &drivers.Resources{LinuxResources: &drivers.LinuxResources{
-			CpuShares: 500, MemoryLimitBytes: 64 << 20, PercentTicks: 0.1,
-		}},
-	}
+// translate translates the task on a node whose operator has that plugin block.
+func translate(operator pluginconfig.Config, task *drivers.TaskConfig) (Spec, error) {
+	return Translate(task, operator, Templates{Shipped: hcl.Defaults, Dir: operator.TemplateDir})
 }
 
 // Each wrong task is refused with the setting's name, and its value or the allowed values.
@@ -103,11 +72,11 @@ func TestBadTasks(t *testing.T) {
 		{"unknown setting", `{"command":"a","privileged":true}`, nil, "config", "privileged", yurt.CodeUnknownField},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			task := taskOf(t, test.config)
+			task := drivertest.Task(t, test.config)
 			if test.change != nil {
 				test.change(task)
 			}
-			_, err := testDriver(Config{}).plan(task)
+			_, err := translate(pluginconfig.Config{}, task)
 			coded := new(yurt.Error)
 			if !errors.As(err, &coded) {
 				t.Fatalf("got %v, want an error about %s", err, test.field)
@@ -119,24 +88,24 @@ func TestBadTasks(t *testing.T) {
 	}
 }
 
-func TestPlan(t *testing.T) {
-	task := taskOf(t, `{"command":"/bin/echo","args":["hi"],"env_passthrough":["NOMAD_*"],"ulimits":{"nofile":"128"},"logs":{"max_files":3,"max_file_size":"1Mi"}}`)
+func TestTranslate(t *testing.T) {
+	task := drivertest.Task(t, `{"command":"/bin/echo","args":["hi"],"env_passthrough":["NOMAD_*"],"ulimits":{"nofile":"128"},"logs":{"max_files":3,"max_file_size":"1Mi"}}`)
 	task.User = "nobody"
-	p, err := testDriver(Config{}).plan(task)
+	p, err := translate(pluginconfig.Config{}, task)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := testDriver(Config{}).plan(task)
-	if err != nil || again.sandbox.ID != p.sandbox.ID || again.execution.ID != p.execution.ID {
-		t.Errorf("the same task has other ids: %v, %v, %v", again.sandbox.ID, again.execution.ID, err)
+	again, err := translate(pluginconfig.Config{}, task)
+	if err != nil || again.Sandbox.ID != p.Sandbox.ID || again.Execution.ID != p.Execution.ID {
+		t.Errorf("the same task has other ids: %v, %v, %v", again.Sandbox.ID, again.Execution.ID, err)
 	}
-	if p.sandbox.Template.Name != defaultTemplate || p.sandbox.Resources.Memory != 64<<20 || p.sandbox.Limits().Ulimits.NoFile != 128 {
-		t.Errorf("the sandbox is %+v", p.sandbox)
+	if p.Sandbox.Template.Name != defaultTemplate || p.Sandbox.Resources.Memory != 64<<20 || p.Sandbox.Limits().Ulimits.NoFile != 128 {
+		t.Errorf("the sandbox is %+v", p.Sandbox)
 	}
-	if p.sandbox.Env["NOMAD_TASK_NAME"] != "web" || p.sandbox.Env["SECRET"] != "" {
-		t.Errorf("the environment is %v", p.sandbox.Env)
+	if p.Sandbox.Env["NOMAD_TASK_NAME"] != "web" || p.Sandbox.Env["SECRET"] != "" {
+		t.Errorf("the environment is %v", p.Sandbox.Env)
 	}
-	e := p.execution
+	e := p.Execution
 	if !e.Endless || strings.Join(e.Command, " ") != "/bin/echo hi" || e.User == nil || e.User.UID != nobody {
 		t.Errorf("the execution is %+v", e)
 	}
@@ -144,21 +113,21 @@ func TestPlan(t *testing.T) {
 	if e.Logs == nil || *e.Logs != want {
 		t.Errorf("the log files are %+v, want %+v", e.Logs, want)
 	}
-	if len(p.sandbox.Host.CPUs) != 0 {
-		t.Errorf("it is held to the processors %v", p.sandbox.Host.CPUs)
+	if len(p.Sandbox.Host.CPUs) != 0 {
+		t.Errorf("it is held to the processors %v", p.Sandbox.Host.CPUs)
 	}
 	task.Resources.LinuxResources.CpusetCpus = "0,3"
-	if p, err := testDriver(Config{}).plan(task); err != nil || !slices.Equal(p.sandbox.Host.CPUs, []int{0, 3}) || p.sandbox.Resources.CPU != 2 {
-		t.Errorf("with cores of its own it is %+v, %v", p.sandbox, err)
+	if p, err := translate(pluginconfig.Config{}, task); err != nil || !slices.Equal(p.Sandbox.Host.CPUs, []int{0, 3}) || p.Sandbox.Resources.CPU != 2 {
+		t.Errorf("with cores of its own it is %+v, %v", p.Sandbox, err)
 	}
 	task.Resources.LinuxResources.CpusetCpus = "all"
-	if _, err := testDriver(Config{}).plan(task); !isField(err, "cores") {
+	if _, err := translate(pluginconfig.Config{}, task); !yurt.IsField(err, "cores") {
 		t.Errorf("cores that are none: %v", err)
 	}
 	task.Resources.LinuxResources.CpusetCpus = ""
 	task.StdoutPath, task.StderrPath = os.DevNull, os.DevNull
-	if p, err := testDriver(Config{}).plan(task); err != nil || p.execution.Logs != nil {
-		t.Errorf("logs that are not wanted go to %+v, %v", p.execution.Logs, err)
+	if p, err := translate(pluginconfig.Config{}, task); err != nil || p.Execution.Logs != nil {
+		t.Errorf("logs that are not wanted go to %+v, %v", p.Execution.Logs, err)
 	}
 }
 
@@ -168,17 +137,17 @@ func TestTemplates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "own.hcl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	known := testDriver(Config{TemplateDir: dir}).templates()
+	known := Templates{Shipped: hcl.Defaults, Dir: dir}
 	for _, test := range []struct {
-		task TaskConfig
+		task Config
 		want string
 	}{
-		{TaskConfig{Template: "own"}, "own"},
-		{TaskConfig{Template: "template \"mine\" {\n  extends = \"own\"\n}\n"}, "mine"},
-		{TaskConfig{Template: `{"name":"json","runtimes":["python"]}`}, "json"},
-		{TaskConfig{Language: "python"}, "python-basic"},
-		{TaskConfig{Slot: &slotConfig{TemplateJSON: `{"name":"slotted"}`}}, "slotted"},
-		{TaskConfig{}, defaultTemplate},
+		{Config{Template: "own"}, "own"},
+		{Config{Template: "template \"mine\" {\n  extends = \"own\"\n}\n"}, "mine"},
+		{Config{Template: `{"name":"json","runtimes":["python"]}`}, "json"},
+		{Config{Language: "python"}, "python-basic"},
+		{Config{Slot: &slotConfig{TemplateJSON: `{"name":"slotted"}`}}, "slotted"},
+		{Config{}, defaultTemplate},
 	} {
 		got, err := known.of(&test.task)
 		if err != nil || got.Name != test.want {
@@ -187,83 +156,31 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-func TestBadConfigs(t *testing.T) {
-	for _, test := range []struct{ config, field string }{
-		{`{"state_dir":"relative"}`, "state_dir"},
-		{`{"executor":"yurt"}`, "executor"},
-		{`{"template_dir":"t"}`, "template_dir"},
-		{`{"host_mounts":["/srv/../etc"]}`, "host_mounts"},
-		{`{"isolation":"gvisor"}`, "isolation"},
-		{`{"image_registries":["docker.io"]}`, "image_registries"},
-		{`{"image_layouts":["/srv"]}`, "image_layouts"},
-		{`{"image_auth":"/etc/auth.json"}`, "image_auth"},
-		{`{"images":true,"settings":{"image-registries":"*"}}`, "settings"},
-		{`{"settings":{"--max-queue":"1"}}`, "settings"},
-		{`{"settings":{"listen":"x"}}`, "settings"},
-	} {
-		if _, err := readConfig(packed(t, test.config)); !isField(err, test.field) {
-			t.Errorf("%s: got %v, want an error about %s", test.config, err, test.field)
-		}
-	}
-	config, err := readConfig(nil)
-	if err != nil || config.StateDir != defaultStateDir {
-		t.Errorf("nothing configured is %+v, %v", config, err)
-	}
-}
-
 // TestFractions: a number without an exact form in binary is a number all the same.
 func TestFractions(t *testing.T) {
 	for _, cpu := range []string{"0.1", "0.25", "2"} {
-		var c TaskConfig
-		if err := decode(packed(t, `{"command":"a","resources":{"cpu":`+cpu+`}}`), &c); err != nil || fmt.Sprint(c.Resources.CPU) != cpu {
+		var c Config
+		if err := schema.Decode(drivertest.Packed(t, `{"command":"a","resources":{"cpu":`+cpu+`}}`), &c); err != nil || fmt.Sprint(c.Resources.CPU) != cpu {
 			t.Errorf("%s cores are %+v, %v", cpu, c.Resources, err)
 		}
 	}
-	if err := decode(packed(t, `{"command":"a","resources":{"cpu":"many"}}`), new(TaskConfig)); err == nil {
+	if err := schema.Decode(drivertest.Packed(t, `{"command":"a","resources":{"cpu":"many"}}`), new(Config)); err == nil {
 		t.Error("many cores are allowed")
 	}
 }
 
-func TestHandle(t *testing.T) {
-	h := handle{Version: handleVersion, Sandbox: yurt.SandboxIDPrefix + key("a/b/c"), Execution: yurt.ExecutionIDPrefix + key("a/b/c")}
-	data, err := h.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, err := decodeHandle(data); err != nil || back.Sandbox != h.Sandbox || back.Execution != h.Execution {
-		t.Errorf("%+v came back as %+v, %v", h, back, err)
-	}
-	for _, bad := range []string{"", "{}", `{"version":99}`, `{"version":1,"sandbox":"../x","execution":"exe_a"}`} {
-		if h, err := decodeHandle([]byte(bad)); err == nil {
-			t.Errorf("%q is the handle %+v", bad, h)
-		}
-	}
-}
-
-// FuzzConfig reads any bytes as a task's configuration: they are refused, or mean a task that a
-// plan can be made of.
+// FuzzConfig reads any bytes as a task's configuration: they are refused, or mean a task whose
+// execution is valid.
 func FuzzConfig(f *testing.F) {
-	f.Add(packed(f, `{"command":"a","args":["b"],"mounts":[{"source":"local/x","target":"/x","read_only":true}]}`))
-	f.Add(packed(f, `{"code":"a","language":"python","resources":{"cpu":1,"memory":"64Mi","disk":null,"pids":5}}`))
+	f.Add(drivertest.Packed(f, `{"command":"a","args":["b"],"mounts":[{"source":"local/x","target":"/x","read_only":true}]}`))
+	f.Add(drivertest.Packed(f, `{"code":"a","language":"python","resources":{"cpu":1,"memory":"64Mi","disk":null,"pids":5}}`))
 	f.Add([]byte{0x81, 0xa1, 'x', 0xc0})
-	d := testDriver(Config{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		task := taskOf(t, `{}`)
+		task := drivertest.Task(t, `{}`)
 		task.MsgpackDriverConfig = data
-		p, err := d.plan(task)
-		if err == nil && p.execution.Validate() != nil {
-			t.Fatalf("%x has the plan %+v", data, p)
-		}
-	})
-}
-
-// FuzzHandle reads any bytes as a handle.
-func FuzzHandle(f *testing.F) {
-	f.Add([]byte(`{"version":1,"sandbox":"sbx_a","execution":"exe_b","started_at":"2026-01-02T03:04:05Z"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := decodeHandle(data)
-		if err == nil && h.Slot == "" && !yurt.ValidID(yurt.SandboxIDPrefix, h.Sandbox) {
-			t.Fatalf("%q is the handle %+v", data, h)
+		p, err := translate(pluginconfig.Config{}, task)
+		if err == nil && p.Execution.Validate() != nil {
+			t.Fatalf("%x means %+v", data, p)
 		}
 	})
 }

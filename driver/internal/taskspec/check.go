@@ -1,4 +1,4 @@
-package driver
+package taskspec
 
 import (
 	"path"
@@ -6,27 +6,29 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
+	"github.com/yurtrun/yurt/driver/internal/schema"
 )
 
-// readTaskConfig reads and checks the config block of a task.
-func readTaskConfig(data []byte, operator Config) (TaskConfig, error) {
-	var c TaskConfig
-	if err := decode(data, &c); err != nil {
-		return TaskConfig{}, err
+// read reads and checks the config block of a task.
+func read(data []byte, operator pluginconfig.Config) (Config, error) {
+	var c Config
+	if err := schema.Decode(data, &c); err != nil {
+		return Config{}, err
 	}
 	for _, check := range []func() error{c.checkLater, c.checkWhat, c.checkSlot, c.checkPatterns} {
 		if err := check(); err != nil {
-			return TaskConfig{}, err
+			return Config{}, err
 		}
 	}
-	if c.Slot != nil && !operator.allowsSlots() {
-		return TaskConfig{}, yurt.FieldErrorf(yurt.CodeForbidden, "slot", "the operator of this node has switched slots off")
+	if c.Slot != nil && !operator.AllowsSlots() {
+		return Config{}, yurt.FieldErrorf(yurt.CodeForbidden, "slot", "the operator of this node has switched slots off")
 	}
 	if c.Network == networkHost && !operator.HostNetwork {
-		return TaskConfig{}, forbiddenNetwork()
+		return Config{}, forbiddenNetwork()
 	}
 	if c.Image != "" && !operator.Images {
-		return TaskConfig{}, forbiddenImages()
+		return Config{}, forbiddenImages()
 	}
 	return c, nil
 }
@@ -43,7 +45,7 @@ func forbiddenNetwork() error {
 }
 
 // checkLater refuses settings that are known and not supported yet.
-func (c *TaskConfig) checkLater() error {
+func (c *Config) checkLater() error {
 	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
 	}
@@ -59,7 +61,7 @@ func (c *TaskConfig) checkLater() error {
 }
 
 // checkWhat refuses a task that names no command, or two.
-func (c *TaskConfig) checkWhat() error {
+func (c *Config) checkWhat() error {
 	command := c.Command != "" || len(c.Entrypoint) > 0
 	switch {
 	case c.Slot != nil:
@@ -77,7 +79,7 @@ func (c *TaskConfig) checkWhat() error {
 }
 
 // checkSlot refuses settings without a use for a slot: its session decides which commands run in it.
-func (c *TaskConfig) checkSlot() error {
+func (c *Config) checkSlot() error {
 	if c.Slot == nil {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (c *TaskConfig) checkSlot() error {
 	return nil
 }
 
-func (c *TaskConfig) checkPatterns() error {
+func (c *Config) checkPatterns() error {
 	for _, pattern := range c.EnvPassthrough {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "env_passthrough", "%q is not a pattern; give names, in which * stands for anything", pattern)
@@ -121,7 +123,7 @@ func (c *TaskConfig) checkPatterns() error {
 }
 
 // environment is the part of the task's variables that reaches the sandbox.
-func (c *TaskConfig) environment(env map[string]string) map[string]string {
+func (c *Config) environment(env map[string]string) map[string]string {
 	kept := make(map[string]string, len(env))
 	for name, value := range env {
 		if c.passes(name) {
@@ -131,7 +133,7 @@ func (c *TaskConfig) environment(env map[string]string) map[string]string {
 	return kept
 }
 
-func (c *TaskConfig) passes(name string) bool {
+func (c *Config) passes(name string) bool {
 	if c.EnvPassthrough == nil {
 		return true
 	}
@@ -144,7 +146,7 @@ func (c *TaskConfig) passes(name string) bool {
 }
 
 // execution is the task's command, without the parts that come from Nomad.
-func (c *TaskConfig) execution() yurt.ExecutionSpec {
+func (c *Config) execution() yurt.ExecutionSpec {
 	if c.Code != "" {
 		return yurt.ExecutionSpec{Kind: yurt.KindCode, Language: c.Language, Code: c.Code, Args: c.Args, Cwd: c.Cwd}
 	}
@@ -170,3 +172,7 @@ func inTaskDir(argv []string) []string {
 
 // isName reports whether a template is given by name.
 func isName(template string) bool { return !strings.ContainsAny(template, "{\n") }
+
+func forbiddenImages() error {
+	return yurt.FieldErrorf(yurt.CodeForbidden, "image", "container images are not offered on this node; give template, whose root file system is the node's, or ask the operator to set images in the driver's plugin block")
+}

@@ -1,4 +1,4 @@
-package driver
+package node
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,8 +26,6 @@ const SpawnCommand = "start-executor"
 
 // maxLog is the size at which the executor's log is put aside when one is started.
 const maxLog = 64 << 20
-
-func (c *Config) logPath() string { return filepath.Join(c.StateDir, "executor.log") }
 
 // order is the standard input of [Spawn].
 type order struct {
@@ -51,12 +48,12 @@ func (s spawned) ended() error {
 
 // spawn starts an executor by a process in between, so that it is no descendant of this one, and in no cgroup of Nomad's client,
 // which may be stopped with its cgroups.
-func (n *node) spawn(ctx context.Context) (spawned, error) {
-	argv, err := n.config.executorArgs()
+func (n *Executor) spawn(ctx context.Context) (spawned, error) {
+	argv, err := n.config.ExecutorArgs()
 	if err != nil {
 		return spawned{}, err
 	}
-	input, err := json.Marshal(order{Argv: argv, Log: n.config.logPath()})
+	input, err := json.Marshal(order{Argv: argv, Log: n.config.LogPath()})
 	if err != nil {
 		return spawned{}, fmt.Errorf("starting the executor: %w", err)
 	}
@@ -78,24 +75,6 @@ func (n *node) spawn(ctx context.Context) (spawned, error) {
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// executorArgs is the command that starts the executor.
-func (c *Config) executorArgs() ([]string, error) {
-	path, err := c.executorPath()
-	if err != nil {
-		return nil, err
-	}
-	argv := []string{path, "executor", "--state-dir=" + c.StateDir, "--listen=" + c.socket()}
-	if c.NodeName != "" {
-		argv = append(argv, "--node="+c.NodeName)
-	}
-	more := c.imageArgs()
-	for name, value := range c.Settings {
-		more = append(more, "--"+name+"="+value)
-	}
-	slices.Sort(more)
-	return append(argv, more...), nil
-}
 
 // Spawn starts the executor that standard input names, and prints its process id. The program does this when it is called with
 // [SpawnCommand].
