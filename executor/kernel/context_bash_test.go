@@ -78,14 +78,16 @@ func TestBashCellsFail(t *testing.T) {
 		t.Errorf("syntax error %+v, state lost %t", r.Error, r.StateLost)
 	}
 	n.want("42\n", "echo $x", bash)
-	for code, signaled := range map[string]bool{"kill -SEGV $BASHPID": true, "exit 139": false, "exec 2>/dev/null; bash -c 'kill -SEGV $$'; exit 139": false} {
+	for code, signaled := range map[string]bool{
+		"kill -SEGV $BASHPID": true, "builtin exit 139": false, "exec 2>/dev/null; bash -c 'kill -SEGV $$'; builtin exit 139": false,
+	} {
 		n.run("x=42", bash)
 		r := n.run(code, bash)
 		if died := r.Error != nil && r.Error.Type == yurt.ErrorTypeKernelDied; died != signaled || r.ExitCode != 139 || !r.StateLost {
 			t.Errorf("%s: exit code %d, error %+v, state lost %t", code, r.ExitCode, r.Error, r.StateLost)
 		}
 	}
-	for _, end := range []string{"trap 'echo bye' EXIT; exit 3", "exec sh -c 'echo bye; exit 3'"} {
+	for _, end := range []string{"trap 'echo bye' EXIT; builtin exit 3", "exec sh -c 'echo bye; exit 3'"} {
 		n.run("x=42", bash)
 		if r := n.run(end, bash); r.ExitCode != 3 || r.Stdout != "bye\n" || r.Error != nil || !r.StateLost {
 			t.Errorf("%s: exit code %d, stdout %q, error %+v, state lost %t", end, r.ExitCode, r.Stdout, r.Error, r.StateLost)
@@ -96,6 +98,66 @@ func TestBashCellsFail(t *testing.T) {
 	}
 	r = n.run("kill -KILL $BASHPID", bash)
 	testutil.WantErrorType(t, r, yurt.ErrorTypeKernelDied)
+}
+
+// TestBashExitKeepsState: exit ends the execution wherever it stands, as it ends a script, and keeps the shell.
+func TestBashExitKeepsState(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42; g() { echo g $x; }; mkdir sub; cd sub; sleep 1000 & job=$!; exec {fd}>/tmp/open", bash)
+	for _, end := range []struct {
+		code, stdout, stderr string
+		exitCode             int
+	}{
+		{code: "echo a; exit; echo no", stdout: "a\n"},
+		{code: "false; exit", exitCode: 1},
+		{code: "exit 3 || echo no", exitCode: 3},
+		{code: "exit 130", exitCode: 130},
+		{code: "exit 257; echo no", exitCode: 1},
+		{code: "exit -- -1", exitCode: 255},
+		{code: "exit 010", exitCode: 10},
+		{code: "exit 1 2 || echo stays", stdout: "stays\n", stderr: "exit: too many arguments\n"},
+		{code: "exit no", exitCode: 2, stderr: "exit: no: numeric argument required\n"},
+		{code: "h() { while :; do (exit 4); exit $?; done; echo no; }; if h; then echo no; fi; echo no", exitCode: 4},
+		{code: "echo 'exit 5; echo no' >lib.sh; . ./lib.sh; echo no", exitCode: 5},
+		{code: "eval 'exit 6; echo no'; echo no", exitCode: 6},
+		{code: "set -eu; test -d /nowhere || exit 7; echo no", exitCode: 7},
+		{code: "trap 'echo \"bye $?\"; (exit 1)' EXIT; h() { exit 3; echo no; }; h", stdout: "bye 3\n", exitCode: 3},
+		{code: "exit 3", exitCode: 3},
+		{code: "trap 'echo bye; exit 5; echo no' EXIT; exit 3", stdout: "bye\n", exitCode: 5},
+		{code: "trap 'echo bye $?' EXIT; set -e; (exit 6); echo no", stdout: "bye 6\n", exitCode: 6},
+		{code: "trap 'echo once; trap \"echo again\" EXIT' EXIT; exit", stdout: "once\n"},
+		{code: "trap - EXIT; exit 0"},
+		{code: "(exit 9); echo $?; echo a | { cat; exit 9; }; echo b $(exit 9)", stdout: "9\na\nb\n"},
+		{code: "trap 'echo line' ERR; exit 8; echo no", exitCode: 8},
+	} {
+		r := n.run(end.code, bash)
+		if r.ExitCode != end.exitCode || r.Stdout != end.stdout || r.Stderr != end.stderr || r.Error != nil || r.StateLost {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q, error %+v, state lost %t", end.code, r.ExitCode, r.Stdout, r.Stderr, r.Error, r.StateLost)
+		}
+		n.want("g 42\nsub\nruns\n", "g; echo ${PWD##*/}; kill -0 $job && : >&$fd && echo runs", bash)
+	}
+}
+
+// TestBashKeepsTheStatus: the first command of a cell finds the status of the last cell in $?.
+func TestBashKeepsTheStatus(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run("(exit 7)", bash)
+	n.want("7\n", "echo $?", bash)
+	n.want("0\n", "echo $?", bash)
+}
+
+// TestBashErrorTrapIsTakenBack: once code has removed its trap of ERR, a command that fails under errexit ends no shell.
+func TestBashErrorTrapIsTakenBack(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42; trap 'echo line' ERR", bash)
+	n.run("trap - ERR", bash)
+	if r := n.run("set -e; (exit 6); echo no", bash); r.ExitCode != 6 || r.Stdout != "" || r.StateLost {
+		t.Errorf("exit code %d, stdout %q, state lost %t, want 6 and the state kept", r.ExitCode, r.Stdout, r.StateLost)
+	}
+	n.want("42\n", "echo $x", bash)
 }
 
 // TestBashIsInterrupted interrupts code wherever it is.

@@ -12,13 +12,14 @@
 # mkdir, which are found before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
-__yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0 __yurt_count=0
+__yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_interrupt='' __yurt_parted='' __yurt_code=0 __yurt_count=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
 # Ends a cell once code has named the trap ERR: the cell's last status is kept, and the command that runs the
 # cell succeeds, since the user's trap would be called for that command too.
 __yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended=''
+__yurt_errors='' # the trap ERR of code that is left
 hash base64 mkdir 2>/dev/null
 __yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
@@ -147,19 +148,20 @@ __yurt_after() {
   builtin set +exv
   local envelope='{"result":null}' item
   if [[ $__yurt_stop ]]; then
-    builtin trap - DEBUG
-    builtin shopt -u extdebug
-    builtin set +T
-    builtin set -E
+    __yurt_obey
     __yurt_code=$__yurt_stop
-    (( __yurt_code == 130 )) && envelope='{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}'
-    __yurt_stop=''
+    [[ $__yurt_interrupt ]] && envelope='{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}'
+    __yurt_stop='' __yurt_interrupt='' __yurt_parted=''
   elif (( __yurt_code == 1 || __yurt_code == 2 )); then
     __yurt_syntax
   elif (( __yurt_code == 127 )); then
     __yurt_missing
   fi
   __yurt_last=$__yurt_code
+  if [[ $__yurt_traps && ! $(builtin trap -p ERR) ]]; then
+    __yurt_traps=''
+    builtin trap '__yurt_failed "$?"' ERR # the code has taken its own back
+  fi
   for item in "${__yurt_restore[@]}"; do
     builtin eval "${item/#declare /declare -g }"
   done
@@ -220,14 +222,32 @@ command_not_found_handle() {
 
 # __yurt_interrupted has the code that runs end, whatever functions it is in.
 __yurt_interrupted() {
-  [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_leave 130
+  [[ $__yurt_running && $BASHPID == $$ ]] || return 0
+  __yurt_interrupt=1
+  __yurt_leave 130
+}
+
+# exit ends the execution and not the shell with its state; in a process of its own it is Bash's.
+exit() {
+  local code=$?
+  [[ $__yurt_running && $BASHPID == $$ ]] || builtin exit "${@-$code}"
+  [[ ${1-} == -- ]] && shift
+  if (($# > 1)); then
+    builtin echo 'exit: too many arguments' >&2
+    return 1
+  elif [[ ${1-$code} =~ ^([-+]?)([0-9]{1,18})$ ]]; then
+    code=$((${BASH_REMATCH[1]}10#${BASH_REMATCH[2]} & 255))
+  else
+    builtin echo "exit: $1: numeric argument required" >&2
+    code=2
+  fi
+  __yurt_leave "$code"
 }
 
 # __yurt_failed is told of a command that failed. With errexit set that is to end the
 # code, and not the shell with its state.
 __yurt_failed() {
   [[ $- == *e* && $__yurt_running && $BASHPID == $$ ]] || return "$1"
-  builtin set +e
   __yurt_leave "$1"
 }
 
@@ -235,6 +255,9 @@ __yurt_failed() {
 # returns 2 to a trap of DEBUG returns from where it was.
 __yurt_leave() {
   __yurt_stop=$1
+  builtin set +e
+  [[ $__yurt_errors ]] || __yurt_errors=$(builtin trap -p ERR)
+  builtin trap - ERR
   builtin shopt -s extdebug
   builtin set -T
   builtin trap __yurt_refuse DEBUG
@@ -244,12 +267,35 @@ __yurt_refuse() {
   [[ ${BASH_SOURCE[1]} == "${BASH_SOURCE[0]}" ]] || return 2
 }
 
+# __yurt_obey has commands run again.
+__yurt_obey() {
+  builtin trap - DEBUG
+  builtin shopt -u extdebug
+  builtin set +T
+  builtin set -E
+  builtin eval "$__yurt_errors"
+  __yurt_errors=''
+}
+
+# __yurt_parting makes the code's trap of EXIT the next cell, once, where code has ended the execution.
+__yurt_parting() {
+  [[ $__yurt_stop && ! $__yurt_interrupt && ! $__yurt_parted ]] || return
+  local said words
+  said=$(builtin trap -p EXIT)
+  [[ $said ]] || return
+  builtin eval "words=($said)"
+  builtin trap - EXIT
+  __yurt_obey
+  __yurt_parted=1 __yurt_last=$__yurt_stop
+  builtin printf '%s\n' "${words[2]}" >|"$__yurt_state/cell"
+}
+
 builtin set -E
 builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
 builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_status
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey __yurt_parting __yurt_status
 __yurt_last=0
 # This condition is false, but for a shell that runs no commands any more (set -n): there all
 # commands count as successful, and the shell comes to the end of this file.
@@ -257,12 +303,18 @@ until ((0)); do
   __yurt_next
   if { __yurt_bearable; } 2>/dev/null; then
     __yurt_running=1
-    for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
-      case $__yurt_last in # the first command finds the status of the last one in $?
-      0) builtin source "$__yurt_state/cell" ;;
-      *) __yurt_status || builtin source "$__yurt_state/cell" ;;
-      esac
-      __yurt_code=${__yurt_ended:-$?} __yurt_ended=''
+    until ((0)); do
+      for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
+        case $__yurt_last in # the first command finds the status of the last one in $?
+        0)
+          __yurt_ended='' # so that $? is 0
+          builtin source "$__yurt_state/cell"
+          ;;
+        *) __yurt_status || builtin source "$__yurt_state/cell" ;;
+        esac
+        __yurt_code=${__yurt_ended:-$?} __yurt_ended=''
+      done
+      { __yurt_parting; } 2>/dev/null || break
     done
     { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors
   else

@@ -24,11 +24,20 @@ export function stamp(file) {
 // importer returns a function that imports as importFrom does, each file as it is now.
 export function importer(importFrom) {
   return async (from, name, attributes) => {
-    let file = null;
-    const namespace = await importFrom(from, name, attributes, (url) => {
-      if (url.startsWith("file:")) file = fileURLToPath(url);
-      return current(url);
-    });
+    let [file, known] = [null, undefined];
+    let namespace;
+    try {
+      namespace = await importFrom(from, name, attributes, (url) => {
+        if (url.startsWith("file:")) file = fileURLToPath(url);
+        const now = current(url);
+        known = imported.get(url);
+        return now;
+      });
+    } catch (error) {
+      // Node keeps the failure: the next import is of another URL. What it lacks may be there by then.
+      if (known) known.stamp = null;
+      throw error;
+    }
     // JSON that was imported is kept there without its name, which its changes are found by.
     if (file !== null && !(Module._cache[file] instanceof Module)) delete Module._cache[file];
     return namespace;

@@ -128,6 +128,10 @@ class Jupyter(host.Kernel):
         if exiting:
             return 0, self.leave(), True
         result = getattr(self.ipython.shell, "last_execution_result", None)
+        error = getattr(result, "error_in_exec", None)
+        if isinstance(error, Left):
+            code = host.exit_code(error.exit)
+            return code, host.explain_exit(error.exit) if code else b'{"result":null}', False
         # ipykernel 7.3 calls code failed, by an error that is None, where only a representation of its value failed.
         unshown = self.replied.get("ename") == "NoneType" and getattr(result, "success", False)
         if self.replied.get("status") == "ok" or unshown:
@@ -156,6 +160,31 @@ class Jupyter(host.Kernel):
                 host.flush()
                 os._exit(content["status"] != "ok")
             self.replied = content
+
+
+class Left(BaseException):
+    """Ends code that calls exit or quit. It is no SystemExit, at which IPython says how to exit."""
+
+    def __init__(self, code):
+        super().__init__(code)
+        self.exit = SystemExit(code)
+
+
+def keep(shell):
+    """Has exit and quit of a shell end the code that runs, and not the interpreter with its state."""
+    from ipykernel.zmqshell import ZMQExitAutocall
+
+    class Leave(ZMQExitAutocall):
+        """exit and quit, which end a cell and not the interpreter."""
+
+        def __call__(self, code=None, keep_kernel=None):
+            raise Left(code)
+
+    shell.exiter = Leave(shell)
+    names = dict.fromkeys(("exit", "quit"), shell.exiter)
+    shell.user_ns.update(names)
+    shell.user_ns_hidden.update(names)
+    shell.set_custom_exc((Left,), lambda *_, **options: None)
 
 
 def missing(error):
@@ -214,6 +243,7 @@ def start(kernel):
     Application.instance().kernel = made  # where %matplotlib and %gui look for it
     made.shell.extension_manager.load_extension("storemagic")
     app.kernel, app.shell = made, made.shell
+    keep(made.shell)
     host.rich().enrich(made.shell)
     fitted = host.Fitted(["PIL.ImageShow"])
     sys.meta_path.insert(0, fitted)

@@ -75,12 +75,15 @@ func TestIPykernel(t *testing.T) {
 		t.Error("sys.exit ends no notebook")
 	}
 	s.prints(t, "42\n", "print(_)")
-	if r := s.run(t, "exit"); r.Error != nil || !r.StateLost {
-		t.Errorf("exit: %+v", r)
+	for _, code := range []string{"exit", "quit()", "def leave():\n    exit(0)\n    print('no')\nleave(); print('no')", "await asyncio.sleep(0); exit(); print('no')"} {
+		if r := s.prints(t, "", code); r.StateLost || r.ExitCode != 0 || r.Stderr != "" {
+			t.Errorf("%s: exit code %d, state lost %t, stderr %q; want the end of the cell alone", code, r.ExitCode, r.StateLost, r.Stderr)
+		}
 	}
-	if r := s.prints(t, "False\n", "print('names' in globals())"); !r.KernelRestarted {
-		t.Error("it is not told of the fresh interpreter")
+	if r := s.fails(t, "SystemExit", "exit(3); print('no')"); r.StateLost || r.ExitCode != 3 || r.Stdout != "" || r.Stderr != "" {
+		t.Errorf("exit(3): exit code %d, state lost %t, stdout %q, stderr %q", r.ExitCode, r.StateLost, r.Stdout, r.Stderr)
 	}
+	s.prints(t, "True\n", "print(done.is_set())")
 	if r := s.fails(t, yurt.ErrorTypeKernelDied, "import os; os.kill(os.getpid(), 11)"); !r.StateLost {
 		t.Errorf("a crash: %+v", r)
 	}

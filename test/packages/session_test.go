@@ -140,9 +140,16 @@ func TestInstallNodePackages(t *testing.T) {
 	e := node(t)
 	s := makeSession(t, e, several())
 	wantLast(t, "before", run(t, e, s, inContext("javascript", "try { require('ms') } catch (e) { console.log(e.code) }")), "MODULE_NOT_FOUND")
-	o := run(t, e, s, shell("npm install ms@2.1.3 && node -e 'console.log(require(\"ms\")(1000))'"))
+	const lib = "import ms from 'ms'; export const x = ms('1s')"
+	module := "import { x } from './lib.mjs'; console.log(x)"
+	o := run(t, e, s, inContext("javascript", "require('fs').writeFileSync('lib.mjs', `"+lib+"`)\n"+module))
+	if o.Error == nil || !strings.Contains(o.Error.Message, "Cannot find package 'ms'") {
+		t.Errorf("a module of the user's before: %+v", o.Error)
+	}
+	o = run(t, e, s, shell("npm install ms@2.1.3 && node -e 'console.log(require(\"ms\")(1000))'"))
 	wantLast(t, "a command", o, "1s")
 	wantLast(t, "a context that ran before", run(t, e, s, inContext("javascript", "console.log(require('ms')(2000))")), "2s")
+	wantLast(t, "a module of the user's", run(t, e, s, inContext("javascript", module)), "1000")
 	wantLast(t, "a second package", run(t, e, s, inContext("bash", "npm i is-odd@3.0.1 @types/ms >/dev/null; cat package.json node_modules/@types/ms/package.json | grep -c '\"'; node -e 'console.log(require(\"is-odd\")(3), require(\"ms\")(1000))'")), "true 1s")
 	wantLast(t, "a module", run(t, e, s, inContext("javascript", "import isOdd from 'is-odd';\nconsole.log(isOdd(3))")), "true")
 	wantLast(t, "a file", run(t, e, s, shell("echo 'import ms from \"ms\"; console.log(ms(3000))' >a.mjs && node a.mjs")), "3s")
