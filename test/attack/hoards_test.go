@@ -55,6 +55,39 @@ def make():
 keep(make)
 `,
 		},
+		"connections whose own end is closed": {
+			kinds: []string{"accept", "accept4"}, smoke: true, slow: true,
+			fill: `
+s, address = connected(socket.SOCK_STREAM); s.listen(64)
+def make():
+    c = socket.socket(); c.settimeout(1); c.connect(address); d, _ = s.accept(); c.setblocking(False)
+    stuff(c.send, b'x' * 65536); stuff(c.send, b'x'); c.close()
+    return d
+keep(make, 80)
+`,
+		},
+		"connections whose own end is reset": {
+			kinds: []string{"accept", "accept4"}, smoke: true, slow: true,
+			fill: `
+s, address = connected(socket.SOCK_STREAM); s.listen(64)
+def make():
+    c = socket.socket(); c.settimeout(1); c.connect(address); d, _ = s.accept(); c.setblocking(False)
+    stuff(c.send, b'x' * 65536); c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, st.pack('ii', 1, 0)); c.close()
+    return d
+keep(make, 80)
+`,
+		},
+		"connections whose own end is used again": {
+			kinds: []string{"connect"}, smoke: true, slow: true,
+			fill: `
+s, address = connected(socket.SOCK_STREAM); s.listen(64); c = socket.socket()
+def make():
+    c.settimeout(1); c.connect(address); d, _ = s.accept(); c.setblocking(False)
+    stuff(c.send, b'x' * 65536); libc.connect(c.fileno(), bytes(16), 16)  # to AF_UNSPEC
+    return d
+keep(make, 80)
+`,
+		},
 		"connections that were closed": {
 			kinds: []string{"shutdown"}, smoke: true,
 			fill: `

@@ -52,8 +52,23 @@ assert not os.get_blocking(route.fileno())
 if ':memory:' in open('/proc/self/cgroup').read(): # version 2 charges them to the memory of the sandbox
     for domain in socket.AF_INET, socket.AF_INET6:
         for flag in 0, socket.SOCK_NONBLOCK: # beside SOCK_CLOEXEC, which Python sets by itself
-            assert more(domain, socket.SOCK_STREAM | flag) == 'ENOBUFS' and len(kept) == 256, len(kept)
+            assert more(domain, socket.SOCK_STREAM | flag) == 'ENOBUFS' and len(kept) == 384, len(kept)
             while kept: kept.pop().close()
+`,
+		"no more of TCP than are counted, accepted": untilRefused + `
+server = socket.create_server(('127.0.0.1', 0), backlog=64); address = server.getsockname()
+try: socket.socket().sendto(b'x', 0x20000000, address); got('MSG_FASTOPEN') # which connects
+except OSError as e: assert e.errno == errno.EOPNOTSUPP, e
+bounded = ':memory:' in open('/proc/self/cgroup').read()
+again = socket.socket()
+try:
+    while len(kept) < 600:
+        again.connect(address); kept.append(server.accept()[0]); libc.connect(again.fileno(), bytes(16), 16)
+except OSError as e: assert bounded and e.errno == errno.ENOBUFS, e
+assert len(kept) == (384 - 2 if bounded else 600), len(kept) # beside the server and the client
+one = socket.socket(socket.AF_UNIX)
+while kept: kept.pop().close()
+socket.create_connection(address)
 `,
 		"no more than sixteen": untilRefused + `
 netlink = socket.AF_NETLINK, socket.SOCK_RAW, 0

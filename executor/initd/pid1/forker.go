@@ -38,6 +38,8 @@ type setting struct {
 	landlock *landlock       // nil if the kernel has no landlock
 	filter   *unix.SockFprog // for the children to load, where init's own allows more
 
+	ownNetwork bool // see [sockets.Setting]
+
 	layered  bool       // every process gets namespaces of its own,
 	ownFiles []ownFiles // these file systems in them,
 	covers   []string   // and a /proc where these parts of init's are covered
@@ -107,7 +109,7 @@ func (f *forker) run(ready chan<- error) {
 	}
 	ready <- nil
 	reply := <-f.handed // nothing is forked before calls are handed over
-	fd, err := sockets.Load(sockets.Setting{Loads: f.setting.filter != nil, BoundsTCP: !f.clones()})
+	fd, err := sockets.Load(sockets.Setting{Loads: f.setting.filter != nil, BoundsTCP: !f.clones(), OwnNetwork: f.setting.ownNetwork})
 	reply <- handedCalls{fd, err}
 	for req := range f.requests {
 		c, err := f.forkInto(req)

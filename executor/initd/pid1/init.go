@@ -61,6 +61,7 @@ func parseOptions(args []string) (options, error) {
 		return nil
 	})
 	o.mounts.flags(flags)
+	flags.BoolVar(&o.own.ownNetwork, "own-network", false, "the network namespace is the sandbox's alone")
 	flags.BoolVar(&o.own.layered, "layer", false, "give each process namespaces of its own")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -143,7 +144,7 @@ func keepSockets(f *forker) (*sockets.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sockets.New(calls)
+	return sockets.New(calls, f.setting.ownNetwork)
 }
 
 // newForker makes the forker, in the setting that the options and this kernel make.

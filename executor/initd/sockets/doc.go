@@ -7,6 +7,6 @@
 // instance of its own, from which the kernel takes a socket when the last descriptor of it is closed, in whichever process or
 // message that was.
 //
-// A Keeper makes the call itself and never lets the kernel go on with it: the caller could have put another socket in the place of
-// the one that was looked at.
+// A Keeper makes the call itself and does not let the kernel go on with it: the caller could have put another socket in the place of
+// the one that was looked at. The exception is connecting on cgroup v1, for which no socket is looked at.
 package sockets

@@ -15,10 +15,6 @@ import (
 // that no cgroup is charged for.
 const MaxNetlink = 16
 
-// MaxTCP is how many sockets of TCP a sandbox may have made where they are counted. Those that it accepts are
-// not counted. Each can hold some 70 KiB beyond the bound of all.
-const MaxTCP = 256
-
 // patience is how long a caller waits for another socket to be closed, when there are as many as
 // there may be: programs need one of netlink for a moment, to ask for addresses.
 const (
@@ -31,17 +27,23 @@ type Keeper struct {
 	calls   *os.File
 	fd      uintptr // of calls
 	netlink *register
-	tcp     *register
+	made    *register // of TCP
 	listens *register
+
+	tcp       counter    // of made, or namespace
+	namespace *namespace // nil if it is not the sandbox's alone
 }
 
-// New returns a keeper of the calls that come by the descriptor, which is its own from then on.
-func New(fd int) (*Keeper, error) {
+// counter counts sockets of a kind.
+type counter interface{ count() (int, error) }
+
+// New returns a keeper of the calls that come by the descriptor, which is its own from then on. ownNetwork is that of [Setting].
+func New(fd int, ownNetwork bool) (*Keeper, error) {
 	netlink, err := newRegister()
 	if err != nil {
 		return nil, err
 	}
-	tcp, err := newRegister()
+	made, err := newRegister()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,12 @@ func New(fd int) (*Keeper, error) {
 		return nil, err
 	}
 	// Not blocking, so that Go's own poller waits, and no thread does.
-	return &Keeper{calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, tcp: tcp, listens: listens}, nil
+	k := &Keeper{calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens, tcp: made}
+	if ownNetwork {
+		k.namespace = &namespace{calls: make(map[uint32]struct{})}
+		k.tcp = k.namespace
+	}
+	return k, nil
 }
 
 // call is struct seccomp_notif.
@@ -69,7 +76,7 @@ type reply struct {
 	id    uint64
 	value int64
 	errno int32
-	_     uint32
+	flags uint32
 }
 
 // handed is struct seccomp_notif_addfd.
@@ -124,10 +131,12 @@ func (k *Keeper) make(c *call) {
 	switch c.number {
 	case unix.SYS_SOCKET:
 		if domain := uint32(c.args[0]); domain == unix.AF_NETLINK { // the kernel takes 32 bits
-			k.makeSocket(c, k.netlink, MaxNetlink)
+			k.makeSocket(c, k.netlink, k.netlink, MaxNetlink)
 		} else {
-			k.makeSocket(c, k.tcp, MaxTCP)
+			k.makeSocket(c, k.made, k.tcp, MaxTCP)
 		}
+	case unix.SYS_CONNECT:
+		k.letConnect(c)
 	case unix.SYS_LISTEN:
 		k.answer(c, k.listen(c))
 	default:
@@ -145,9 +154,21 @@ func (k *Keeper) answer(c *call, err error) {
 	_ = ask(k.fd, sendReply, unsafe.Pointer(&r))
 }
 
-// makeSocket makes a socket of which the register may hold so many, and hands it to the caller.
-func (k *Keeper) makeSocket(c *call, r *register, most int) {
-	if err := r.awaitRoom(most); err != nil {
+// letConnect lets the kernel go on with the call. It is no matter which socket the call is for by then: it connects one at most.
+func (k *Keeper) letConnect(c *call) {
+	delete(k.namespace.calls, c.thread) // its last one has returned
+	if err := awaitRoom(k.namespace, MaxTCP); err != nil {
+		k.answer(c, err)
+		return
+	}
+	k.namespace.calls[c.thread] = struct{}{}
+	r := reply{id: c.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	_ = ask(k.fd, sendReply, unsafe.Pointer(&r))
+}
+
+// makeSocket makes a socket, of which there may be so many by the counter, enters it in the register, and hands it to the caller.
+func (k *Keeper) makeSocket(c *call, r *register, counted counter, most int) {
+	if err := awaitRoom(counted, most); err != nil {
 		k.answer(c, err)
 		return
 	}
@@ -168,14 +189,14 @@ func (k *Keeper) makeSocket(c *call, r *register, most int) {
 	}
 }
 
-// awaitRoom returns when there may be one more socket in the register.
-func (r *register) awaitRoom(most int) error {
+// awaitRoom returns when there may be one more socket.
+func awaitRoom(c counter, most int) error {
 	for waited := time.Duration(0); ; waited += pause {
-		list, err := r.list()
+		n, err := c.count()
 		if err != nil {
 			return err
 		}
-		if len(list) < most {
+		if n < most {
 			return nil
 		}
 		if waited >= patience {

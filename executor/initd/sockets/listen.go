@@ -102,7 +102,7 @@ func openThread(thread int) (int, error) {
 	return unix.PidfdOpen(s.process, 0)
 }
 
-// status is what /proc says of a thread.
+// status has the fields of a thread in /proc.
 type status struct{ process, uid, gid int }
 
 func readStatus(thread int) (s status, err error) {

@@ -24,13 +24,15 @@ const (
 	offsetArg1 = 24 + lowHalf
 )
 
-// Setting is what differs between sandboxes.
+// Setting differs between sandboxes.
 type Setting struct {
 	// Loads says that children load the whole list by themselves, as their last step but one.
 	Loads bool
 	// BoundsTCP has sockets of TCP counted, as is needed on cgroup v1: each may hold some buffers
 	// there however much the cgroup has already, which only version 2 charges to its memory.
 	BoundsTCP bool
+	// OwnNetwork says that the network namespace is the sandbox's alone, so that the kernel's figures of it are too.
+	OwnNetwork bool
 }
 
 // program hands over the calls, and takes [Calls] back.
@@ -46,6 +48,10 @@ func program(setting Setting) []unix.SockFilter {
 	if setting.Loads {
 		loading = end(unix.SECCOMP_RET_ALLOW)
 	}
+	connecting := end(unix.SECCOMP_RET_ALLOW)
+	if setting.BoundsTCP && setting.OwnNetwork {
+		connecting = end(unix.SECCOMP_RET_USER_NOTIF)
+	}
 	list := []unix.SockFilter{
 		{Code: load, K: offsetArch},
 		{Code: equal, K: nativeArch, Jt: 1},
@@ -53,6 +59,8 @@ func program(setting Setting) []unix.SockFilter {
 		{Code: load, K: offsetCall},
 		{Code: equal, K: unix.SYS_LISTEN, Jf: 1},
 		end(unix.SECCOMP_RET_USER_NOTIF),
+		{Code: equal, K: unix.SYS_CONNECT, Jf: 1},
+		connecting,
 		{Code: equal, K: unix.SYS_PIDFD_GETFD, Jf: 1},
 		end(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)),
 		{Code: equal, K: unix.SYS_SECCOMP, Jf: 4},

@@ -32,6 +32,11 @@ func (r *register) add(fd int, number uint32) error {
 	return err
 }
 
+func (r *register) count() (int, error) {
+	list, err := r.list()
+	return len(list), err
+}
+
 // entry is a socket of the register: its inode, and its number.
 type entry struct {
 	inode  uint64
