@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
@@ -15,16 +14,19 @@ import (
 
 // Broker carries out requests that need power over the host. All methods may be called at the same time.
 type Broker interface {
+	Cgroups
+
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
 	// cgroups are left; its disk is, until [Broker.RemoveDisk].
 	Start(ctx context.Context, request StartRequest) (Started, error)
-	// Group returns the cgroup of a sandbox, which exists or is left from an earlier executor.
-	Group(sandboxID string) cgroup.Group
+	// Runs returns the cgroups of the runs of a sandbox, which exists or is left from an earlier executor.
+	Runs(sandboxID string) (RunGroups, error)
 	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error.
 	RemoveDisk(sandboxID string) error
 	// Open opens a directory inside a sandbox, as a place from which paths are resolved. No link leads there. The caller closes it.
 	Open(in Sandbox, at Place) (*os.File, error)
-	// Resize gives the file systems in memory of a sandbox, and the memory that its /proc shows, the sizes of other limits.
+	// Resize gives the file systems in memory of a sandbox, and the memory that its /proc shows, the sizes of other limits. They are
+	// within the limit of memory that is in force.
 	Resize(in Sandbox, from, to yurt.Resources) error
 	// Mount mounts a tree of the node inside a sandbox, read-only, at the place of such trees.
 	Mount(in Sandbox, tree Tree) error
@@ -82,6 +84,6 @@ type StartRequest struct {
 // Started is a sandbox whose init was started.
 type Started struct {
 	Init   procid.ID
-	Group  cgroup.Group
+	Runs   RunGroups
 	Phases map[string]float64 // milliseconds
 }

@@ -6,6 +6,9 @@
 // [Local] carries the requests out in this process. A process of its own can take its place: no package above this one imports
 // the launcher, sets up a mount or enters a namespace.
 //
-// Two kinds of privileged calls remain outside. The methods of [cgroup.Group] are an interface of their own. Signals to processes
+// Limits, freezing and the end of a whole sandbox are requests that name it by its id, see [Cgroups]. The broker finds the cgroup by
+// the id, and checks limits against the bounds of all sandboxes together.
+//
+// Two kinds of privileged calls remain outside. The cgroups of runs are an interface of their own, [RunGroups]. Signals to processes
 // of sandboxes go through descriptors of these processes.
 package broker

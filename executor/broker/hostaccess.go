@@ -68,6 +68,9 @@ func initArgs(spec yurt.SandboxSpec) []string {
 	for _, path := range deviceTargets(spec.Host) {
 		args = append(args, "-device="+path)
 	}
+	if spec.Host == nil || spec.Host.NetworkNamespace == "" {
+		args = append(args, "-own-network")
+	}
 	ulimits := spec.Limits().Ulimits
 	for _, l := range []struct {
 		resource int

@@ -66,9 +66,6 @@ func (l *Local) Close() error {
 	return err
 }
 
-// Group implements [Broker].
-func (l *Local) Group(sandboxID string) cgroup.Group { return l.Cgroups.Open(sandboxID) }
-
 // The names, in a sandbox's directory on disk, of a workspace that is a disk image, or is bounded by quotas.
 const (
 	imageFile = "workspace.img"

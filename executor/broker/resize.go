@@ -15,6 +15,12 @@ import (
 
 // Resize implements [Broker].
 func (l *Local) Resize(in Sandbox, from, to yurt.Resources) error {
+	if from == to {
+		return nil
+	}
+	if err := l.checkMemory(in.ID, to.Memory); err != nil {
+		return err
+	}
 	sizes := oci.Volumes(to.Disk, to.Memory)
 	for path, had := range oci.Volumes(from.Disk, from.Memory) {
 		if sizes[path] == had {

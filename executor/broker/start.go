@@ -54,7 +54,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	return Started{Init: init, Group: setup.group, Phases: reply.Phases}, nil
+	return Started{Init: init, Runs: setup.group, Phases: reply.Phases}, nil
 }
 
 // cgroupSetup makes the cgroups of a new sandbox, while other steps of its start go on.

@@ -47,6 +47,7 @@ const cpuPeriod = 100_000
 type Group interface {
 	Freezer
 	Gauge
+	Leaves
 	// BirthFiles are the v1 tasks files that the launching thread enters, so that init is born in its place. On v2 the
 	// list is empty; see [Manager.BirthPath].
 	BirthFiles() ([]*os.File, error)
@@ -58,6 +59,12 @@ type Group interface {
 	// Limit replaces the limits of a group that is settled and has not run user code yet: the kernel cannot take away
 	// memory that is in use.
 	Limit(limits Limits) error
+	// Destroy kills all processes inside, init included, and removes the group.
+	Destroy(ctx context.Context) error
+}
+
+// Leaves is the cgroups of the runs in a group.
+type Leaves interface {
 	// NewLeaf makes the cgroup of one run.
 	NewLeaf(name string) (Leaf, error)
 	// Prepare does a part of the next NewLeaf's work ahead, so that no run waits for it. A leaf is never used for two runs.
@@ -75,8 +82,6 @@ type Group interface {
 	Leaf(name string) Leaf
 	// Find is Leaf for a run that may have taken a place.
 	Find(name string) Leaf
-	// Destroy kills all processes inside, init included, and removes the group.
-	Destroy(ctx context.Context) error
 	// Close closes the files that Prepare opened; it does not change the group.
 	Close()
 }
@@ -257,13 +262,43 @@ func (m *Manager) Open(name string) Group {
 	return m.groupV1(name, optionalControllers()...)
 }
 
+// CheckName returns an error unless the name is that of a directory below the parent.
+func CheckName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "sandbox_id", "%q cannot be the name of a cgroup; a name is not empty and has no slash", name)
+	}
+	return nil
+}
+
+// Has reports whether there is a group of that name, which [CheckName] accepts.
+func (m *Manager) Has(name string) (bool, error) {
+	_, err := os.Lstat(m.memoryDir(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// memoryDir is the directory of a group in the hierarchy with the controller of memory.
+func (m *Manager) memoryDir(name string) string {
+	if m.Version() == 2 {
+		return filepath.Join(m.v2, m.parent, name)
+	}
+	return filepath.Join(m.v1["memory"], m.parent, name)
+}
+
+// MemoryLimit returns the limit of memory of the runs of a group that is settled, in bytes.
+func (m *Manager) MemoryLimit(name string) (int64, error) {
+	file := "memory.limit_in_bytes"
+	if m.Version() == 2 {
+		file = "memory.max"
+	}
+	return readInt(filepath.Join(m.memoryDir(name), "runs"), file)
+}
+
 // Names lists the groups below the parent.
 func (m *Manager) Names() ([]string, error) {
-	dir := filepath.Join(m.v2, m.parent)
-	if m.Version() == 1 {
-		dir = filepath.Join(m.v1["memory"], m.parent)
-	}
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(m.memoryDir(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listing cgroups: %w", err)
 	}

@@ -188,3 +188,17 @@ func TestReadField(t *testing.T) {
 		t.Error("a table was read as a number")
 	}
 }
+
+// TestCheckName: a group of another name would be another directory than one below the parent, whose processes it would end.
+func TestCheckName(t *testing.T) {
+	for _, name := range []string{"", ".", "..", "/", "/a", "a/", "a/b", "../a", "a/../b", "a\x00"} {
+		if err := CheckName(name); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("the name %q: %v, want %s", name, err, yurt.CodeInvalidArgument)
+		}
+	}
+	for _, name := range []string{yurt.NewSandboxID(), "stray", "..."} {
+		if err := CheckName(name); err != nil {
+			t.Errorf("the name %q: %v", name, err)
+		}
+	}
+}

@@ -2,10 +2,13 @@ package cgroup
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/yurtrun/yurt"
 )
 
 // All are the bounds of all groups together. Zeros are no bounds.
@@ -19,6 +22,34 @@ func (m *Manager) BoundAll(all All) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all, m.bounded = all, false
+}
+
+// CheckLimits returns an error unless the limits of one group are possible and within the bounds of all groups together.
+func (m *Manager) CheckLimits(l Limits) error {
+	m.mu.Lock()
+	all := m.all
+	m.mu.Unlock()
+	mostMemory, mostPIDs := int64(math.MaxInt64), math.MaxInt32
+	if all.Memory != 0 {
+		mostMemory = all.Memory
+	}
+	if all.PIDs != 0 {
+		mostPIDs = all.PIDs
+	}
+	outside := func(field string, value, least, most any) error {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, field, "%v is not within %v and %v, which this node allows one sandbox; ask for another value", value, least, most)
+	}
+	switch {
+	case !(l.CPU > 0 && l.CPU <= yurt.MaxCPUs):
+		return outside("resources.cpu", l.CPU, "more than 0", yurt.MaxCPUs)
+	case l.Memory <= 0 || l.Memory > mostMemory:
+		return outside("resources.memory", l.Memory, 1, mostMemory)
+	case l.PIDs <= 0 || l.PIDs > mostPIDs:
+		return outside("resources.pids", l.PIDs, 1, mostPIDs)
+	case l.CPUWeight < 0 || l.CPUWeight > yurt.MaxCPUWeight:
+		return outside("host.cpu_weight", l.CPUWeight, 0, yurt.MaxCPUWeight)
+	}
+	return nil
 }
 
 // boundParent sets the bounds of all groups together on the parent directory. It also gives them the weight of the machine's cores. With

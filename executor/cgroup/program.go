@@ -42,7 +42,7 @@ func (m *Manager) NewProgram(name string, memory int64, processes int) (_ *Progr
 		made = append(made, dir)
 	}
 	if p.v2 {
-		if err := errors.Join(enable(m.v2), enable(filepath.Dir(p.memory))); err != nil {
+		if err := errors.Join(enable(m.v2), enable(filepath.Dir(p.memory)), m.denyHugePages(filepath.Dir(p.memory))); err != nil {
 			return nil, err
 		}
 	}

@@ -119,6 +119,11 @@ func (s *server) prepare(req *launch.CreateRequest) (_ *ground, err error) {
 	if err := joinNetwork(req.Spec, network); err != nil {
 		return nil, err
 	}
+	if req.Network == "" {
+		if err := showCounters(network, req.Spec.Linux); err != nil {
+			return nil, err
+		}
+	}
 	if g.users, err = userNamespace(req.Spec.Linux); err != nil {
 		return nil, err
 	}

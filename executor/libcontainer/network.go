@@ -92,6 +92,7 @@ func bounds() map[string]string {
 		"ipv4/tcp_wmem":            "4096 16384 262144",
 		"ipv4/tcp_max_tw_buckets":  "1024",
 		"ipv4/tcp_max_syn_backlog": "64",
+		"ipv4/tcp_fastopen":        "0", // or a socket could be connected by other calls than connect, which yurt-init bounds
 		"core/somaxconn":           "64",
 		"core/optmem_max":          "20480", // of the namespace since Linux 6.9, and of the host before
 	}
@@ -129,6 +130,25 @@ func hideCounters() error {
 		if err := os.Chmod(path, 0o400); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("hiding net/%s of a network namespace: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// showCounters lets the sandbox's root, and so yurt-init alone, read the figures by which it bounds sockets on cgroup v1.
+func showCounters(network *os.File, linux *specs.Linux) (err error) {
+	if linux.CgroupsPath != "" { // which is version 2
+		return nil
+	}
+	lockedthread.Run(func() {
+		if err = unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err != nil {
+			return
+		}
+		for _, name := range []string{"protocols", "sockstat"} {
+			err = errors.Join(err, os.Chown("/proc/thread-self/net/"+name, int(linux.UIDMappings[0].HostID), -1))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("showing the counters of a network namespace to yurt-init: %w", err)
 	}
 	return nil
 }

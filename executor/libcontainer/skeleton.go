@@ -114,41 +114,55 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := mkdir(path); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{layout.EmptyDir}, root.Dirs...) {
-		if err := mkdir(filepath.Join(path, dir)); err != nil {
-			return err
-		}
-	}
-	for _, link := range root.Links {
-		if err := os.Symlink(link.Target, filepath.Join(path, link.Path)); err != nil {
-			return err
-		}
-	}
-	for _, file := range root.Files {
-		if err := writeFile(filepath.Join(path, file.Path), []byte(file.Data), 0o644); err != nil {
-			return err
-		}
-	}
-	if err := writeInit(filepath.Join(path, layout.InitPath), s.initBin); err != nil {
+	within, err := os.OpenRoot(path)
+	if err != nil {
 		return err
 	}
-	if err := writeShared(filepath.Join(path, layout.ProcDir)); err != nil {
+	defer within.Close()
+	if err := s.fill(within, root); err != nil {
 		return err
+	}
+	if info, err := within.Lstat(local(layout.DevDir)); err != nil || !info.IsDir() { // a mount would follow a link
+		return errors.Join(fmt.Errorf("%s is no directory of the layout", layout.DevDir), err)
 	}
 	return makeDevices(filepath.Join(path, layout.DevDir), root.Devices)
 }
 
-// writeShared writes the files in the place of those of /proc that are the same in all sandboxes.
-func writeShared(dir string) error {
-	if err := mkdir(dir); err != nil {
+// fill makes all in the skeleton but devices. An absolute link leads to the host here, so
+// each write is one within the skeleton, and fails where a link leads out.
+func (s *skeletons) fill(within *os.Root, root layout.Layout) error {
+	for _, dir := range append([]string{layout.EmptyDir, layout.ProcDir}, root.Dirs...) {
+		if err := mkdirWithin(within, dir); err != nil {
+			return err
+		}
+	}
+	for _, link := range root.Links {
+		if err := within.Symlink(link.Target, local(link.Path)); err != nil {
+			return err
+		}
+	}
+	for _, file := range root.Files {
+		if err := writeFile(within, file.Path, []byte(file.Data), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := writeInit(within, s.initBin); err != nil {
 		return err
 	}
+	return writeShared(within)
+}
+
+// local returns an absolute path inside the sandbox as one within its skeleton.
+func local(path string) string { return strings.TrimPrefix(path, "/") }
+
+// writeShared writes the files in the place of those of /proc that are the same in all sandboxes.
+func writeShared(within *os.Root) error {
 	files, err := procview.Shared()
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := writeFile(filepath.Join(dir, filepath.Base(f.Path)), f.Data, 0o444); err != nil {
+		if err := writeFile(within, filepath.Join(layout.ProcDir, filepath.Base(f.Path)), f.Data, 0o444); err != nil {
 			return err
 		}
 	}
@@ -229,7 +243,7 @@ func makeDevice(path string, d layout.Device) error {
 	return os.Chmod(path, mode)
 }
 
-// mkdir and writeFile set modes in spite of the umask.
+// mkdir, mkdirWithin and writeFile set modes in spite of the umask.
 func mkdir(path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
@@ -237,13 +251,20 @@ func mkdir(path string) error {
 	return os.Chmod(path, 0o755)
 }
 
-// writeInit writes the program yurt-init. It is to be executed but not read: the kernel then lets no
-// process of the sandbox look into one that runs it.
-func writeInit(path string, program []byte) error {
-	if err := writeFile(path, program, 0o711); err != nil {
+func mkdirWithin(within *os.Root, path string) error {
+	if err := within.Mkdir(local(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.Open(path)
+	return within.Chmod(local(path), 0o755)
+}
+
+// writeInit writes the program yurt-init. It is to be executed but not read: the kernel then lets no
+// process of the sandbox look into one that runs it.
+func writeInit(within *os.Root, program []byte) error {
+	if err := writeFile(within, layout.InitPath, program, 0o711); err != nil {
+		return err
+	}
+	file, err := within.Open(local(layout.InitPath))
 	if err != nil {
 		return err
 	}
@@ -252,9 +273,9 @@ func writeInit(path string, program []byte) error {
 	return nil
 }
 
-func writeFile(path string, data []byte, mode os.FileMode) error {
-	if err := os.WriteFile(path, data, mode); err != nil {
+func writeFile(within *os.Root, path string, data []byte, mode os.FileMode) error {
+	if err := within.WriteFile(local(path), data, mode); err != nil {
 		return err
 	}
-	return os.Chmod(path, mode)
+	return within.Chmod(local(path), mode)
 }

@@ -111,7 +111,11 @@ func (a *adopter) recognize(id string) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := a.node.newHandle(record, a.node.broker.Group(id), in)
+	runs, err := a.node.broker.Runs(id)
+	if err != nil {
+		return nil, err
+	}
+	s := a.node.newHandle(record, runs, in)
 	s.adoption = a.newAdoption()
 	if err := a.keepAgain(s); err != nil {
 		s.adoption.cancel()
@@ -147,7 +151,7 @@ func (a *adopter) keepAgain(s *Handle) error {
 
 // removeRemains ends the processes of a sandbox that has no handle, and removes its files.
 func (a *adopter) removeRemains(id string) error {
-	if err := sandbox.DestroyGroup(a.node.broker.Group(id)); err != nil {
+	if err := sandbox.End(a.node.broker, id); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	if err := errors.Join(a.node.broker.RemoveDisk(id), os.RemoveAll(filepath.Join(a.node.config.RunDir, rundir.Sandboxes, id))); err != nil {

@@ -190,7 +190,7 @@ func brings(env, other map[string]string) bool {
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	had := s.Record.Spec.Resources
 	if limits := broker.LimitsOf(spec); limits != broker.LimitsOf(s.Record.Spec) {
-		if err := s.Group.Limit(limits); err != nil {
+		if err := s.Broker.Limit(s.ID(), limits); err != nil {
 			return err
 		}
 	}

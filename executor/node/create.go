@@ -129,8 +129,8 @@ func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo 
 		}
 		return err
 	}
-	s.Group, s.Record.Init = started.Group, started.Init
-	undo.add(func() error { return sandbox.DestroyGroup(s.Group) })
+	s.Group, s.Record.Init = started.Runs, started.Init
+	undo.add(func() error { return sandbox.End(s.Broker, s.ID()) })
 	phases.Add(started.Phases)
 	phases.Mark("launch")
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)

@@ -86,7 +86,7 @@ func (n *Node) teardown(s *Handle) {
 
 // remove ends the last processes of the sandbox, and removes its cgroups and files.
 func (n *Node) remove(s *Handle) error {
-	if err := sandbox.DestroyGroup(s.Group); err != nil {
+	if err := sandbox.End(s.Broker, s.ID()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(n.table.ctx, sandbox.DestroyTimeout)

@@ -68,12 +68,13 @@ func TestMemoryAgainAndAgain(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	testutil.Eventually(t, "children were killed", func() bool { return endsOf(t, e, s.ID) >= shortage.Burst-1 })
-	time.Sleep(time.Second)
-	n := endsOf(t, e, s.ID)
-	time.Sleep(time.Second)
-	if more := endsOf(t, e, s.ID); more > n {
-		t.Errorf("after %d children others are killed: %d", n, more)
-	}
+	n := 0
+	testutil.Eventually(t, "no more children are killed", func() bool {
+		before := n
+		time.Sleep(2 * time.Second)
+		n = endsOf(t, e, s.ID)
+		return n == before
+	})
 	aboutTheBurst(t, n)
 }
 

@@ -70,7 +70,7 @@ func ownDirs() []string { return []string{"/proc", layout.DevDir, "/tmp", RunDir
 // builder is a layout that grows.
 type builder struct{ layout.Layout }
 
-// host adds one path of the host: a link is made again, anything else bound.
+// host adds one path of the host: a link is made again, anything else bound. It takes the place of a file of the sandbox's own.
 func (l *builder) host(path string, allowed []string) error {
 	if err := offered(path, allowed); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -90,6 +90,7 @@ func (l *builder) host(path string, allowed []string) error {
 			return fmt.Errorf("laying out the root file system: %w", err)
 		}
 		l.Links = append(l.Links, layout.Link{Path: path, Target: target})
+		l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(f layout.File) bool { return f.Path == path }) // it is in the file's place
 	case info.IsDir():
 		l.dir(path)
 		l.Binds = append(l.Binds, path)

@@ -191,3 +191,19 @@ func TestLayoutProperty(t *testing.T) {
 		}
 	})
 }
+
+// TestLinkTakesThePlaceOfAFile: a file of the sandbox's own cannot be made where a link of the host is made again.
+func TestLinkTakesThePlaceOfAFile(t *testing.T) {
+	root := host(t)
+	had := []layout.File{{Path: root + "/bin"}, {Path: root + "/other"}}
+	l := builder{layout.Layout{Files: had}}
+	if err := l.host(root+"/bin", []string{root}); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Links) != 1 || !slices.Equal(l.Files, []layout.File{{Path: root + "/other"}}) {
+		t.Errorf("it has the links %v and the files %v", l.Links, l.Files)
+	}
+	if had[0].Path != root+"/bin" {
+		t.Error("another layout with the same files lost one")
+	}
+}

@@ -23,7 +23,7 @@ func (s *Sandbox) Pause(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
-	if err := s.Group.Freeze(ctx); err != nil {
+	if err := s.Broker.Freeze(ctx, s.ID()); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "pausing sandbox %s: %w", s.ID(), errors.Join(err, s.Resume(0)))
 	}
 	return nil
@@ -31,7 +31,7 @@ func (s *Sandbox) Pause(ctx context.Context) error {
 
 // Resume lets the sandbox go on after a pause that lasted so long.
 func (s *Sandbox) Resume(lasted time.Duration) error {
-	if err := s.Group.Thaw(); err != nil {
+	if err := s.Broker.Thaw(s.ID()); err != nil {
 		return err
 	}
 	for _, r := range s.allRuns() {

@@ -45,6 +45,5 @@ func aboutFiles(err error) error {
 // IsAboutFiles reports whether an error is about the files of the request, and no fault of the
 // sandbox or the node.
 func IsAboutFiles(err error) bool {
-	var coded *yurt.Error
-	return errors.As(err, &coded) && coded.Field == FilesField
+	return yurt.IsField(err, FilesField)
 }

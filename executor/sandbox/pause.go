@@ -42,7 +42,7 @@ func (s *Sandbox) CheckRunning() error {
 // AdoptPause finds the sandbox as its record says: a crash may have come in between.
 func (s *Sandbox) AdoptPause(ctx context.Context) error {
 	if s.Record.PausedAt != nil {
-		return s.Group.Freeze(ctx)
+		return s.Broker.Freeze(ctx, s.id)
 	}
-	return s.Group.Thaw()
+	return s.Broker.Thaw(s.id)
 }

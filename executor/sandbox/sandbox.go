@@ -12,7 +12,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
-	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/packages"
@@ -36,7 +35,7 @@ type Sandbox struct {
 	Store    string // of its overflowing logs, and of its workspace where that is on disk; made with the first of them
 	Template string // the name of its template
 	Record   Record
-	Group    cgroup.Group
+	Group    broker.RunGroups
 	Broker   broker.Broker
 	Init     *initd.Client
 	Files    *workspace.Dir // /workspace, as the sandbox's user
@@ -70,7 +69,7 @@ type Sandbox struct {
 }
 
 // New returns the handle of the sandbox that the record describes. The sandbox need not exist yet.
-func New(record Record, group cgroup.Group, by broker.Broker, dirs broker.Dirs) *Sandbox {
+func New(record Record, group broker.RunGroups, by broker.Broker, dirs broker.Dirs) *Sandbox {
 	template := record.Spec.Template
 	return &Sandbox{
 		id: record.Spec.ID, digest: template.Digest(), Template: template.Name,
@@ -285,9 +284,9 @@ func (s *Sandbox) LastWords() string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(buf[:n])), "�")
 }
 
-// DestroyGroup ends everything in the cgroup of a sandbox.
-func DestroyGroup(group cgroup.Group) error {
+// End ends everything in the cgroup of a sandbox.
+func End(by broker.Cgroups, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), DestroyTimeout)
 	defer cancel()
-	return group.Destroy(ctx)
+	return by.End(ctx, id)
 }

@@ -1,0 +1,231 @@
+package broker_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/cgroup"
+)
+
+const nodeMemory = 1 << 30 // bytes, of all sandboxes of a test together
+
+// withCgroups returns a broker on cgroups of the test's own.
+func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
+	t.Helper()
+	groups, err := cgroup.Open(fmt.Sprintf("yurt-test-broker-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups.BoundAll(cgroup.All{Memory: nodeMemory, PIDs: 1000})
+	t.Cleanup(groups.RemoveParent)
+	return broker.NewLocal(broker.Config{Cgroups: groups}), groups
+}
+
+func modest() cgroup.Limits { return cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50} }
+
+// busySandbox makes a sandbox's cgroup with a run that uses a processor. The program, which needs nothing of init, is its init too.
+func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id string, run cgroup.Leaf, program *exec.Cmd) {
+	t.Helper()
+	id = yurt.NewSandboxID()
+	group, err := groups.Create(id, modest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := local.End(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	})
+	program = exec.Command("sh", "-c", "while :; do :; done")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
+	if err := group.Settle(program.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := local.Runs(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, err = runs.NewLeaf("run"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(run.Close)
+	files, err := run.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		path := file.Name()
+		if groups.Version() == 2 {
+			path = filepath.Join(path, "cgroup.procs")
+		}
+		if err := os.WriteFile(path, fmt.Append(nil, program.Process.Pid), 0); err != nil {
+			t.Error(err)
+		}
+		file.Close()
+	}
+	return id, run, program
+}
+
+// ended names a sandbox whose init has ended, so that a request that is not refused changes no mount of this process's.
+func ended(t *testing.T) broker.Sandbox {
+	t.Helper()
+	sandbox := own(t)
+	sandbox.Init.Start--
+	return sandbox
+}
+
+// used returns the CPU time of a run during a moment.
+func used(t *testing.T, run cgroup.Leaf) time.Duration {
+	t.Helper()
+	before, err := run.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	after, err := run.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after.CPU - before.CPU
+}
+
+// TestRequestsNameASandbox: each request refuses ids that are none, and those of sandboxes that are not there.
+func TestRequestsNameASandbox(t *testing.T) {
+	t.Parallel()
+	local, groups := withCgroups(t)
+	id, run, _ := busySandbox(t, local, groups)
+	requests := map[string]func(id string) error{
+		"Limit":  func(id string) error { return local.Limit(id, modest()) },
+		"Freeze": func(id string) error { return local.Freeze(t.Context(), id) },
+		"Thaw":   local.Thaw,
+		"End":    func(id string) error { return local.End(t.Context(), id) },
+		"Runs":   func(id string) error { _, err := local.Runs(id); return err },
+		"Resize": func(id string) error {
+			sandbox := ended(t)
+			sandbox.ID = id
+			return local.Resize(sandbox, yurt.Resources{}, yurt.Resources{Memory: 1 << 20})
+		},
+	}
+	for name, ask := range requests {
+		for _, bad := range []string{id + "/missing", "missing/" + id, "/missing", "missing\x00"} { // no path of these exists, see TestCheckName for others
+			if err := ask(bad); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+				t.Errorf("%s of %q: %v, want %s", name, bad, err, yurt.CodeInvalidArgument)
+			}
+		}
+		if name == "End" || name == "Runs" {
+			continue // about a sandbox that may be gone
+		}
+		if err := ask(yurt.NewSandboxID()); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+			t.Errorf("%s of an unknown sandbox: %v, want %s", name, err, yurt.CodeSandboxNotFound)
+		}
+	}
+	if err := local.End(t.Context(), yurt.NewSandboxID()); err != nil {
+		t.Errorf("ending a sandbox that is gone: %v", err)
+	}
+	if used(t, run) == 0 {
+		t.Error("a request for another sandbox stopped or ended this one")
+	}
+}
+
+// TestFreezeThawAndEndOneSandbox: each reaches the sandbox that it names, and not its neighbour.
+func TestFreezeThawAndEndOneSandbox(t *testing.T) {
+	t.Parallel()
+	local, groups := withCgroups(t)
+	id, run, program := busySandbox(t, local, groups)
+	_, neighbour, _ := busySandbox(t, local, groups)
+	if err := local.Freeze(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if cpu := used(t, run); cpu != 0 {
+		t.Errorf("a frozen run used %s", cpu)
+	}
+	if used(t, neighbour) == 0 {
+		t.Error("the neighbour is frozen too")
+	}
+	if err := local.Thaw(id); err != nil {
+		t.Fatal(err)
+	}
+	if used(t, run) == 0 {
+		t.Error("the run does not go on")
+	}
+	if err := local.End(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Wait(); err == nil || program.ProcessState.Exited() {
+		t.Errorf("the program ended by itself: %v", program.ProcessState)
+	}
+	if there, err := groups.Has(id); there || err != nil {
+		t.Errorf("the cgroup is there: %t, %v", there, err)
+	}
+	if used(t, neighbour) == 0 {
+		t.Error("the neighbour ended too")
+	}
+}
+
+// TestLimitStaysWithinTheNode: limits that no sandbox may have change nothing.
+func TestLimitStaysWithinTheNode(t *testing.T) {
+	t.Parallel()
+	local, groups := withCgroups(t)
+	id, _, _ := busySandbox(t, local, groups)
+	other, _, _ := busySandbox(t, local, groups)
+	for field, change := range map[string][]func(*cgroup.Limits){
+		"resources.cpu": {
+			func(l *cgroup.Limits) { l.CPU = 0 }, func(l *cgroup.Limits) { l.CPU = -1 },
+			func(l *cgroup.Limits) { l.CPU = math.NaN() }, func(l *cgroup.Limits) { l.CPU = math.Inf(1) },
+		},
+		"resources.memory": {
+			func(l *cgroup.Limits) { l.Memory = 0 }, func(l *cgroup.Limits) { l.Memory = -1 }, func(l *cgroup.Limits) { l.Memory = nodeMemory + 1 },
+		},
+		"resources.pids":  {func(l *cgroup.Limits) { l.PIDs = 0 }, func(l *cgroup.Limits) { l.PIDs = -1 }, func(l *cgroup.Limits) { l.PIDs = 1001 }},
+		"host.cpu_weight": {func(l *cgroup.Limits) { l.CPUWeight = -1 }, func(l *cgroup.Limits) { l.CPUWeight = yurt.MaxCPUWeight + 1 }},
+	} {
+		for i, spoil := range change {
+			limits := modest()
+			limits.Memory *= 2
+			spoil(&limits)
+			if err := local.Limit(id, limits); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s, case %d: %v, want %s", field, i, err, yurt.CodeLimitOutOfRange)
+			}
+		}
+	}
+	limits := modest()
+	limits.Memory *= 2
+	for sandbox, want := range map[string]int64{id: modest().Memory, other: modest().Memory} {
+		if got, err := groups.MemoryLimit(sandbox); got != want || err != nil {
+			t.Errorf("after refusals %s has %d bytes, %v, want %d", sandbox, got, err, want)
+		}
+	}
+	if err := local.Limit(id, limits); err != nil {
+		t.Fatal(err)
+	}
+	for sandbox, want := range map[string]int64{id: limits.Memory, other: modest().Memory} {
+		if got, err := groups.MemoryLimit(sandbox); got != want || err != nil {
+			t.Errorf("%s has %d bytes, %v, want %d", sandbox, got, err, want)
+		}
+	}
+}
+
+// TestResizeStaysWithinTheLimit: a sandbox is shown, and may fill, no more memory than its limit.
+func TestResizeStaysWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	local, groups := withCgroups(t)
+	sandbox := ended(t)
+	sandbox.ID, _, _ = busySandbox(t, local, groups)
+	for _, memory := range []yurt.Size{0, -1, 128 << 20, math.MaxInt64} {
+		err := local.Resize(sandbox, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
+		if yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+			t.Errorf("to %d: %v, want %s", memory, err, yurt.CodeLimitOutOfRange)
+		}
+	}
+}
