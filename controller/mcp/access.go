@@ -29,11 +29,11 @@ func identified(next http.Handler) http.Handler {
 		if err != nil {
 			return nil, sdkauth.ErrInvalidToken
 		}
-		return &sdkauth.TokenInfo{UserID: caller.KeyID, Extra: map[string]any{extraCaller: caller}}, nil
+		return &sdkauth.TokenInfo{UserID: caller.Identity(), Extra: map[string]any{extraCaller: caller}}, nil
 	}
 	bound := sdkauth.RequireBearerToken(verify, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if caller, ok := access.From(r.Context()); ok && caller.KeyID != "" {
+		if caller, ok := access.From(r.Context()); ok && caller.Identity() != "" {
 			bound.ServeHTTP(w, r)
 			return
 		}

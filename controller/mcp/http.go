@@ -51,15 +51,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &patientWriter{ResponseWriter: w, conn: http.NewResponseController(w)}
 	defer answer.done()
 	if r.Header.Get("Mcp-Protocol-Version") >= statelessRevision || r.Header.Get("Mcp-Method") != "" {
-		h.stateless.ServeHTTP(answer, r)
+		serveJSON(h.stateless, answer, r)
 		return
 	}
-	if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && h.full() {
+	if r.Method == http.MethodPost && r.Header.Get(headerConnection) == "" && h.full() {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many clients are connected; try again later", http.StatusServiceUnavailable)
 		return
 	}
-	h.stateful.ServeHTTP(answer, r)
+	serveJSON(h.stateful, answer, r)
 }
 
 // full reports whether there are as many connections as there may be.

@@ -36,7 +36,7 @@ func TestTerminateDeletesResults(t *testing.T) {
 		id, _ := call(t, session, "create_sandbox", nil)["sandbox_id"].(string)
 		call(t, session, "run_code", object{"sandbox_id": id, "code": "echo x"})
 		call(t, session, "terminate_sandbox", object{"sandbox_id": id, "delete_results": forget})
-		left, err := w.ctl.Executions(t.Context(), id, contract.Position{}, 10)
+		left, err := w.ctl.Executions(t.Context(), id, contract.ExecutionQuery{Limit: 10})
 		if err != nil || len(left) != want {
 			t.Errorf("with delete_results %v there are %d executions (%v), want %d", forget, len(left), err, want)
 		}

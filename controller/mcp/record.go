@@ -27,7 +27,7 @@ func entryOf(ctx context.Context, extra *sdk.RequestExtra, operation string) aud
 		}
 	}
 	if known {
-		e.Tenant, e.KeyID = caller.Tenant, caller.KeyID
+		e.By(caller)
 	}
 	return e
 }

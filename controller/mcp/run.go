@@ -73,7 +73,11 @@ func (s *Server) runCode(ctx context.Context, c call, in runCodeInput) (runOutpu
 		return runOutput{}, nil, err
 	}
 	defer leave()
-	session, err := s.create(ctx, c, controller.CreateSessionRequest{TemplateID: in.TemplateID})
+	create := controller.CreateSessionRequest{TemplateID: in.TemplateID}
+	if connection := connectionOf(ctx, c.request.Session.ID()); connection != "" {
+		create.Metadata = map[string]string{metadataConnection: connection}
+	}
+	session, err := s.create(ctx, c, create)
 	if err != nil {
 		return runOutput{}, nil, err
 	}
@@ -172,7 +176,7 @@ func (s *Server) await(ctx context.Context, c call, started yurt.Execution) (yur
 	case err != nil && yurt.CodeOf(context.Cause(ctx)) == yurt.CodeUnauthenticated: // the key is in force no longer; executions go on
 		return yurt.Execution{}, context.Cause(ctx)
 	case err != nil && ctx.Err() != nil:
-		s.interrupt(ctx, started)
+		s.calls.Go(func() { s.interrupt(ctx, started) }) // in the background, since code may take seconds to end
 		return yurt.Execution{}, ctx.Err()
 	case err != nil && s.draining.Err() != nil:
 		return yurt.Execution{}, errDraining

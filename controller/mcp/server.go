@@ -29,6 +29,8 @@ type Server struct {
 	sdk     *sdk.Server
 	clients clients
 
+	connections connections
+
 	draining context.Context // done once the server drains
 	drain    context.CancelFunc
 	mu       sync.Mutex // guards the start of calls against Close
@@ -63,7 +65,7 @@ func New(config Config) (*Server, error) {
 }
 
 // Handler serves the server over streamable HTTP.
-func (s *Server) Handler() http.Handler { return identified(NewHandler(s.sdk)) }
+func (s *Server) Handler() http.Handler { return identified(s.disconnecting(NewHandler(s.sdk))) }
 
 // Run serves one client over a transport until the client leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, transport sdk.Transport) error {
@@ -98,12 +100,7 @@ func (s *Server) begin() (done func(), err error) {
 
 // untilDrain returns a context that also ends when the server drains.
 func (s *Server) untilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.draining, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
+	return also(ctx, s.draining)
 }
 
 var errDraining = yurt.Errorf(yurt.CodeUnavailable, "the server is shutting down; executions go on, so call again later")

@@ -88,6 +88,8 @@ func answer[In, Out any](ctx context.Context, s *Server, t tool, required []stri
 		return nil, err
 	}
 	defer leave()
+	ctx, disconnect := s.connected(ctx, req)
+	defer disconnect()
 	c := call{request: req, client: clientOf(req)}
 	ended, err := s.clients.enter(c.client)
 	if err != nil {
