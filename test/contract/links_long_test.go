@@ -17,13 +17,14 @@ import (
 func linkGroups() map[string][]string {
 	return map[string][]string{
 		"session": {
-			"get-session", "list-session-events", "get-session-logs", "get-session-metrics", "pause-session", "resume-session",
-			"set-session-timeout", "create-token", "end-session",
+			"get-session", "list-session-events", "get-session-logs", "get-session-metrics", "set-session-timeout", "create-token", "end-session",
 		},
+		"pauses": {"pause-session", "resume-session"},
 		"executions": {
 			"execute", "get-status", "get-result", "list-executions", "get-execution", "cancel-execution",
-			"signal-execution", "write-stdin", "resize-execution",
 		},
+		"input":     {"execute", "write-stdin"},
+		"terminals": {"execute", "signal-execution", "resize-execution"},
 		"contexts":  {"execute", "list-contexts", "restart-context", "delete-context"},
 		"questions": {"execute", "complete-in-context", "inspect-in-context"},
 		"processes": {"execute", "list-processes", "kill-process"},

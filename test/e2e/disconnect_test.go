@@ -76,7 +76,7 @@ func leave(t *testing.T, client *yurtclient.Client, url, sessionID, body string)
 	defer func() { <-answered }()
 	defer cancel()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		page, err := client.Executions(t.Context(), sessionID, "")
+		page, err := client.Executions(t.Context(), sessionID, yurtclient.ExecutionFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,12 @@ func TestFullDisk(t *testing.T) {
 	client := connect(t, server)
 	busy, idle := create(t, client, "shell-basic"), create(t, client, "shell-basic")
 	results := make(chan *yurt.Result, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	go func() {
 		defer close(results)
 		line := "touch begun; while ! [ -e go ]; do sleep 0.02; done; yes | head -c 1000000; exit 7"
-		execution, err := client.Execute(t.Context(), busy.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: line}})
+		execution, err := client.Execute(ctx, busy.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: line}})
 		if err != nil {
 			t.Error(err)
 			return

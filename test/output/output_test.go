@@ -67,7 +67,7 @@ func ended(t *testing.T, c *yurtclient.Client, session string, ids []string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		running := 0
-		page, err := c.Executions(t.Context(), session, "")
+		page, err := c.Executions(t.Context(), session, yurtclient.ExecutionFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}

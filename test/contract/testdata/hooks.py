@@ -24,7 +24,9 @@ TEMPLATES = "create-template|replace-template|push-templates"
 # the document allows.
 RULES = [
     # A cursor is what a list gave out. Its text means something to the server alone.
-    ("list-sessions|list-executions|list-keys|list-audit|list-tenants", "cursor", "^this is no cursor of this list"),
+    ("list-(?!files).*", "cursor", "^this is no cursor of this list"),
+    # A duration may be text, such as 90s, whose range no pattern can say.
+    ("create-token|create-key", "expires_in", "^give from 1s to |^the value is beyond what a duration can hold"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
     ("execute", "code", "^there is nothing to run|^there is no code to run; give the source text, or files and the entry"),
