@@ -211,6 +211,12 @@ func CodeOf(err error) Code {
 	}
 }
 
+// IsField reports whether the first [Error] in err's chain is about that field.
+func IsField(err error, field string) bool {
+	var coded *Error
+	return errors.As(err, &coded) && coded.Field == field
+}
+
 // OrCode gives an error that has no code of its own the code, with the text before it. Any other error stays as it is.
 func OrCode(err error, code Code, text string) error {
 	if CodeOf(err) != CodeInternal {

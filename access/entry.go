@@ -25,6 +25,7 @@ type Entry struct {
 	At        time.Time `json:"at" doc:"When the request came, or the event happened."`
 	Tenant    string    `json:"tenant,omitempty" doc:"Of the caller, or of the session of an event; absent for a caller that is not known."`
 	KeyID     string    `json:"key_id,omitempty" doc:"Of the API key of the caller; absent on a server without keys."`
+	Subject   string    `json:"subject,omitempty" doc:"Of the caller, as the issuer of its token names it; absent for the holder of an API key."`
 	Address   string    `json:"address,omitempty" doc:"From which the request came."`
 	Action    string    `json:"action" doc:"The operation of this document, the tool of MCP behind mcp:, or the kind of event." example:"create-session"`
 	SessionID string    `json:"session_id,omitempty" doc:"That the action was about."`
@@ -34,4 +35,9 @@ type Entry struct {
 	Detail    string    `json:"detail,omitempty" doc:"Why it was denied, or the event in words."`
 	RequestID string    `json:"request_id,omitempty" doc:"Names the request in the server's log."`
 	Count     int       `json:"count" doc:"How many requests or events the entry stands for: a flood has one entry a second." minimum:"1"`
+}
+
+// By notes the caller of the entry's request.
+func (e *Entry) By(caller *Principal) {
+	e.Tenant, e.KeyID, e.Subject = caller.Tenant, caller.KeyID, caller.Subject
 }

@@ -32,8 +32,10 @@ func notTenantRune(r rune) bool {
 // Principal is the caller of a request. It does not change.
 type Principal struct {
 	Tenant string
-	KeyID  string // of the API key; empty on a server without keys
-	Scopes []Scope
+	KeyID  string // of the API key; empty on a server without keys, and for a token of an issuer
+	// Subject is the name that an issuer of OpenID Connect gives the caller; empty for the holder of an API key.
+	Subject string
+	Scopes  []Scope
 	// Session is the one session that the holder of a session token reaches; empty for an API key.
 	Session string
 	Expires *time.Time // when the key or token ends by itself; nil for never
@@ -55,6 +57,15 @@ func Systemwide(ctx context.Context) context.Context {
 // OfTenant returns the context of work that the server does for one tenant, by names that this tenant gave.
 func OfTenant(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, principalKey{}, &Principal{Tenant: tenant})
+}
+
+// Identity tells the callers of a server apart: the id of the API key, or the subject of an issuer's token. It is empty on a server
+// without keys.
+func (p *Principal) Identity() string {
+	if p.Subject != "" {
+		return "sub:" + p.Subject
+	}
+	return p.KeyID
 }
 
 // Everywhere reports whether the principal is the server itself, which reaches the records of all tenants.

@@ -58,8 +58,9 @@ func RemoveAbandoned(stateDir string) error {
 	if err != nil {
 		return err
 	}
+	local := broker.NewLocal(broker.Config{Cgroups: groups})
 	for _, name := range names {
-		if err := sandbox.DestroyGroup(groups.Open(name)); err != nil {
+		if err := sandbox.End(local, name); err != nil {
 			return fmt.Errorf("ending abandoned sandbox %s: %w", name, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	if err := s.doors.Measure(s.controller, s.logger); err != nil {
 		return err
 	}
-	if at.Keys() {
+	if at.Keys() || guards.HasIssuer() {
 		if err := s.doors.AskForKeys(ctx, s.logger, s.metrics); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	s.beside = append(s.beside, s.doors.Beside...)
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
-		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
+		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting() && !guards.HasIssuer(),
 		Keys: s.doors.Keys, Audit: s.doors.Audit, Rates: guards.Rates(s.controller.Live), Tracer: s.tracer, Extensions: s.doors.Extensions(s.controller),
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {

@@ -21,7 +21,7 @@ func Describe(r *http.Request, operation, requestID string) Entry {
 		e.Action = r.Method + " " + operation
 	}
 	if caller, ok := access.From(r.Context()); ok {
-		e.Tenant, e.KeyID = caller.Tenant, caller.KeyID
+		e.By(caller)
 	}
 	if id := r.PathValue("id"); strings.HasPrefix(id, yurt.SessionIDPrefix) {
 		e.SessionID = cut(id, maxTarget)

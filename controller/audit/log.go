@@ -60,7 +60,7 @@ type Log struct {
 }
 
 // kind tells refusals and events that are summed up.
-type kind struct{ tenant, key, action, address string }
+type kind struct{ tenant, key, subject, action, address string }
 
 // New returns a log. It opens the file. [Log.Run] writes, and closes the file.
 func New(config Config) (*Log, error) {
@@ -152,7 +152,7 @@ func (l *Log) Note(e Entry) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := kind{e.Tenant, e.KeyID, e.Action, e.Address}
+	of := kind{e.Tenant, e.KeyID, e.Subject, e.Action, e.Address}
 	if l.sums[of] == nil && len(l.sums) >= maxKinds {
 		of = kind{action: e.Action}
 		e = Entry{Action: e.Action, Decision: e.Decision, Detail: "requests of many callers"}

@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt/access"
 )
 
-// Enter returns a request with its caller in its context, which ends when the key is in force no longer. The key is in the
+// Enter returns a request with its caller in its context, which ends when the key is in force no longer. The key, or the token of an issuer, is in the
 // header Authorization. A request without one goes on without a caller: the policy refuses it operations that need one. The
 // caller of Enter calls done when the request has been served. A nil authenticator takes every request for one of the
 // operator's.
@@ -27,7 +27,7 @@ func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), er
 	kind, key, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(kind, "Bearer") {
 		a.failures.WithLabelValues("malformed").Inc()
-		return nil, nil, yurt.FieldErrorf(yurt.CodeUnauthenticated, "Authorization", "this server takes API keys as Authorization: Bearer %s…", access.KeyPrefix)
+		return nil, nil, yurt.FieldErrorf(yurt.CodeUnauthenticated, "Authorization", "this server takes API keys as Authorization: Bearer %s…, and the tokens of an issuer of OpenID Connect likewise if it has one", access.KeyPrefix)
 	}
 	principal, leave, err := a.enter(r.Context(), strings.TrimSpace(key), AddressOf(r))
 	if err != nil {

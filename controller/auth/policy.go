@@ -75,5 +75,8 @@ func Need(caller *access.Principal, scopes ...access.Scope) error {
 		}
 		names = append(names, string(scope))
 	}
+	if caller.Subject != "" {
+		return yurt.Errorf(yurt.CodeForbidden, "the token does not have the scope %s; ask its issuer, or the operator of this server, for it", strings.Join(names, " or "))
+	}
 	return yurt.Errorf(yurt.CodeForbidden, "the API key lacks the scope %s; ask for a key with it", strings.Join(names, " or "))
 }

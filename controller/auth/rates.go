@@ -39,13 +39,13 @@ func (r *Rates) CheckAddress(request *http.Request) error {
 	return r.addresses.take(AddressOf(request), r.live(), "this address")
 }
 
-// CheckKey returns an error when the key of the caller of a context made too many requests.
+// CheckKey returns an error when the caller of a context, by its key or its subject, made too many requests.
 func (r *Rates) CheckKey(ctx context.Context) error {
 	caller, known := access.From(ctx)
-	if r == nil || !known || caller.KeyID == "" {
+	if r == nil || !known || caller.Identity() == "" {
 		return nil
 	}
-	return r.keys.take(caller.KeyID, r.live(), "this API key")
+	return r.keys.take(caller.Identity(), r.live(), "this caller")
 }
 
 // rated bounds the requests of callers of one kind.

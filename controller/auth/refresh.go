@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -37,8 +36,18 @@ func (a *Authenticator) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
 	a.mu.RLock()
-	hashes := slices.Collect(maps.Keys(a.known))
+	var hashes, issued []access.Hash
+	for hash, k := range a.known {
+		if k.issued() {
+			issued = append(issued, hash)
+		} else {
+			hashes = append(hashes, hash)
+		}
+	}
 	a.mu.RUnlock()
+	for _, hash := range issued {
+		a.compareIssued(hash)
+	}
 	for batch := range slices.Chunk(hashes, refreshBatch) {
 		now := a.now()
 		found, err := a.store.KeysByHash(ctx, batch)
@@ -65,15 +74,34 @@ func (a *Authenticator) compare(hash access.Hash, found map[access.Hash]access.K
 	if there {
 		why = key.Refused(a.now())
 	}
-	idle := k.open.Load() == 0 && asked.UnixNano()-k.used.Load() > int64(idleLimit)
 	switch {
 	case why != "":
 		a.drop(k, why)
-	case idle && k.used.Load() <= k.noted:
+	case k.idle(asked) && k.used.Load() <= k.noted:
 		a.drop(k, "the API key was idle")
 	default:
 		k.confirmed.Store(a.elapsed(asked))
 	}
+}
+
+// compareIssued forgets a token of an issuer that has expired, or that is not used.
+func (a *Authenticator) compareIssued(hash access.Hash) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k, now := a.known[hash], a.now()
+	if k == nil {
+		return
+	}
+	if why := k.refused(now); why != "" {
+		a.drop(k, why)
+	} else if k.idle(now) {
+		a.drop(k, "the token was idle")
+	}
+}
+
+// idle reports whether no request has used the key for long.
+func (k *known) idle(now time.Time) bool {
+	return k.open.Load() == 0 && now.UnixNano()-k.used.Load() > int64(idleLimit)
 }
 
 // drop forgets a key and ends its requests.
@@ -87,7 +115,7 @@ func (a *Authenticator) endUnconfirmed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, k := range a.known {
-		if a.elapsed(a.now())-k.confirmed.Load() > int64(confirmLimit) {
+		if !k.issued() && a.elapsed(a.now())-k.confirmed.Load() > int64(confirmLimit) {
 			a.drop(k, "the store of API keys is away")
 		}
 	}
@@ -102,7 +130,7 @@ func (a *Authenticator) noteUse(ctx context.Context) {
 	a.mu.RLock()
 	for _, k := range a.known {
 		last := k.used.Load()
-		if last > k.noted && (k.noted == 0 || last-k.noted >= int64(usePeriod) || k.open.Load() == 0 && a.now().UnixNano()-k.noted >= int64(usePeriod)) {
+		if !k.issued() && last > k.noted && (k.noted == 0 || last-k.noted >= int64(usePeriod) || k.open.Load() == 0 && a.now().UnixNano()-k.noted >= int64(usePeriod)) {
 			used[k.key.ID] = time.Unix(0, last).UTC()
 			noted = append(noted, k)
 		}

@@ -89,9 +89,23 @@ type SessionQuery struct {
 	AgentID    string
 	ReuseKey   string
 	Metadata   map[string]string // all of these must match
-	Before     Position          // only those that come after this one in the list
-	Limit      int               // at most so many; 0 is all
+	Created    Period
+	Before     Position // only those that come after this one in the list
+	Limit      int      // at most so many; 0 is all
 }
+
+// ExecutionQuery says which executions of a session to list. Zero fields do not filter.
+type ExecutionQuery struct {
+	State    yurt.ExecutionState
+	Kind     yurt.ExecutionKind
+	Language string
+	Created  Period
+	Before   Position // only those that come after this one in the list
+	Limit    int      // at most so many; 0 is all
+}
+
+// Period is a time from a moment on and until before another one. A zero time is no bound.
+type Period struct{ Since, Until time.Time }
 
 // Position is a place in a list that is ordered newest first, by time of creation
 // and then by id.
@@ -129,8 +143,8 @@ type ExecutionStore interface {
 	Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error)
 	// LatestExecution returns the execution of a session that began last.
 	LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error)
-	// Executions lists a session's executions, newest first, without results.
-	Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error)
+	// Executions returns a session's executions that match query, newest first, without results.
+	Executions(ctx context.Context, sessionID string, query ExecutionQuery) ([]yurt.Execution, error)
 	// UnfinishedExecutions returns the executions that have not ended: those of a
 	// session, or all when sessionID is empty.
 	UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error)

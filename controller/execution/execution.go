@@ -308,13 +308,12 @@ func (r *Runner) Execution(ctx context.Context, sessionID, id string) (yurt.Exec
 	return r.store.Execution(ctx, sessionID, id)
 }
 
-// Executions lists a session's executions, newest first, without their results: at
-// most limit, of those that come after before.
-func (r *Runner) Executions(ctx context.Context, sessionID string, before contract.Position, limit int) ([]yurt.Execution, error) {
+// Executions lists a session's executions that match query, newest first, without their results.
+func (r *Runner) Executions(ctx context.Context, sessionID string, query contract.ExecutionQuery) ([]yurt.Execution, error) {
 	if _, err := r.reach.Session(ctx, sessionID); err != nil {
 		return nil, err
 	}
-	return r.store.Executions(ctx, sessionID, before, limit)
+	return r.store.Executions(ctx, sessionID, query)
 }
 
 // mayReach reports whether what a tenant has in memory here is the caller's.

@@ -59,7 +59,7 @@ func (r *Runner) logged(ctx context.Context, sessionID string, limit int) (yurt.
 	}
 	var list []yurt.Execution
 	for before := (contract.Position{}); len(list) < maxLogged; {
-		page, err := r.store.Executions(ctx, sessionID, before, logPage)
+		page, err := r.store.Executions(ctx, sessionID, contract.ExecutionQuery{Before: before, Limit: logPage})
 		if err != nil {
 			return yurt.Session{}, nil, false, err
 		}
@@ -222,7 +222,7 @@ func (f *logFollower) run(ctx context.Context, ended bool, list []yurt.Execution
 func (f *logFollower) fresh(ctx context.Context) ([]yurt.Execution, error) {
 	var list []yurt.Execution
 	for before := (contract.Position{}); ; {
-		page, err := f.runner.store.Executions(ctx, f.id, before, logPage)
+		page, err := f.runner.store.Executions(ctx, f.id, contract.ExecutionQuery{Before: before, Limit: logPage})
 		if err != nil {
 			return nil, err
 		}

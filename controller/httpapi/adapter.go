@@ -14,6 +14,8 @@ import (
 type adapter struct {
 	mux     *http.ServeMux
 	guarded func(operation string, next http.Handler) http.Handler
+	// compressed has answers compressed that come in one piece.
+	compressed func(http.Handler) http.Handler
 }
 
 // Handle implements huma.Adapter.
@@ -22,9 +24,28 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	if head, ok := strings.CutSuffix(path, "/files/{path}"); ok {
 		path = head + "/files/{path...}"
 	}
-	a.mux.Handle(op.Method+" "+path, a.guarded(op.OperationID, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var serve http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler(&operationContext{humaContext: humago.NewContext(op, r, w)})
-	})))
+	})
+	if op.Method == http.MethodGet && answersInOnePiece(op) {
+		serve = a.compressed(serve)
+	}
+	a.mux.Handle(op.Method+" "+path, a.guarded(op.OperationID, serve))
+}
+
+// answersInOnePiece reports whether the operation answers by JSON alone: not by a stream, a file or a WebSocket.
+func answersInOnePiece(op *huma.Operation) bool {
+	for status, answer := range op.Responses {
+		if status == "101" {
+			return false
+		}
+		for contentType := range answer.Content {
+			if contentType != typeJSON && contentType != typeProblem {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ServeHTTP implements huma.Adapter.

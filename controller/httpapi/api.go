@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/compress"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
@@ -106,7 +107,7 @@ func New(config Config) (*API, error) {
 		mux: http.NewServeMux(), policy: auth.NewPolicy(), samples: document.Samples(),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
-	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded})
+	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded, compressed: compress.New(typeJSON, typeProblem)})
 	a.registerSessions()
 	a.registerExecute()
 	a.registerExecutions()

@@ -94,7 +94,7 @@ func TestClient(t *testing.T) {
 		got, err := c.Result(ctx, session.ID, started.ID)
 		return err == nil && got.Result.ExitCode == 3
 	})
-	if list, err := c.Executions(ctx, session.ID, ""); err != nil || len(list.Executions) != 2 {
+	if list, err := c.Executions(ctx, session.ID, yurtclient.ExecutionFilter{}); err != nil || len(list.Executions) != 2 {
 		t.Errorf("executions %+v, error %v", list, err)
 	}
 

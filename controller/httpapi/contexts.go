@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
@@ -15,9 +17,15 @@ type (
 		Name     string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
 		Language string `query:"language" doc:"Of the context. Default each that has one of the name."`
 	}
+	listContextsInput struct {
+		SessionParams
+		paging.WholeParams
+		Language string `query:"language" maxLength:"64" doc:"Only contexts of this language." example:"python"`
+	}
 	listContextsOutput struct{ Body contextList }
 	contextList        struct {
-		Contexts []yurt.Context `json:"contexts" doc:"By name; at most 16."`
+		Contexts   []yurt.Context `json:"contexts" doc:"By name; at most 16."`
+		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
 
@@ -123,9 +131,14 @@ func (a *API) inspect(ctx context.Context, in *inspectInput) (*inspectOutput, er
 	return &inspectOutput{Body: *answer.Inspection}, nil
 }
 
-func (a *API) listContexts(ctx context.Context, in *SessionParams) (*listContextsOutput, error) {
-	contexts, err := a.ctl.Contexts(ctx, in.ID)
-	return &listContextsOutput{Body: contextList{Contexts: contexts}}, err
+func (a *API) listContexts(ctx context.Context, in *listContextsInput) (*listContextsOutput, error) {
+	list, err := a.ctl.Contexts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	drop := func(c yurt.Context) bool { return in.Language != "" && c.Language != in.Language }
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(c yurt.Context) contract.Position { return paging.Named(c.Name + "\x00" + c.Language) })
+	return &listContextsOutput{Body: contextList{page, next}}, err
 }
 
 func (a *API) deleteContext(ctx context.Context, in *contextInput) (*struct{}, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/yurtrun/yurt/controller/httpapi/internal/compress"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
@@ -27,9 +28,9 @@ func (a *API) handleDocument() error {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return fmt.Errorf("reading the OpenAPI document again: %w", err)
 	}
-	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, r *http.Request) {
+	a.mux.Handle("GET /openapi.json", compress.New(typeDocument)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeDocument(w, r, whole)
-	})
+	})))
 	return nil
 }
 
@@ -41,7 +42,7 @@ func writeDocument(w http.ResponseWriter, r *http.Request, parts map[string]json
 		whole[name] = part
 	}
 	whole["servers"] = []*huma.Server{{URL: originOf(r)}}
-	w.Header().Set("Content-Type", "application/openapi+json")
+	w.Header().Set("Content-Type", typeDocument)
 	_ = writeJSON(w, whole) // a client that left needs no error
 }
 

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
@@ -31,7 +33,13 @@ type (
 	}
 	listExecutionsInput struct {
 		SessionParams
-		PageParams
+		paging.Params
+		State    yurt.ExecutionState `query:"state" enum:"pending,running,succeeded,failed" doc:"Only executions in this state."`
+		Kind     yurt.ExecutionKind  `query:"kind" enum:"code,command,handler" doc:"Only executions of this kind."`
+		Language string              `query:"language" maxLength:"64" pattern:"^[a-z0-9+#._-]*$" patternDescription:"the name of a language" doc:"Only executions in this language, as they name it." example:"python"`
+
+		CreatedAfter  time.Time `query:"created_after" doc:"Only executions that began then or later."`
+		CreatedBefore time.Time `query:"created_before" doc:"Only executions that began before."`
 	}
 	listExecutionsOutput struct{ Body executionList }
 	executionList        struct {
@@ -98,19 +106,22 @@ func (a *API) getResult(ctx context.Context, in *latestInput) (*huma.StreamRespo
 	return respondResult(a.log, e)
 }
 
+// Resolve implements huma.Resolver.
+func (in *listExecutionsInput) Resolve(ctx huma.Context) []error {
+	return paging.CheckTimes(ctx, "created_after", "created_before")
+}
+
 func (a *API) listExecutions(ctx context.Context, in *listExecutionsInput) (*listExecutionsOutput, error) {
-	before, err := parseCursor(in.Cursor)
-	if err != nil {
-		return nil, err
+	list := func(before contract.Position, limit int) ([]yurt.Execution, error) {
+		return a.ctl.Executions(ctx, in.ID, contract.ExecutionQuery{
+			State: in.State, Kind: in.Kind, Language: in.Language,
+			Created: contract.Period{Since: in.CreatedAfter, Until: in.CreatedBefore}, Before: before, Limit: limit,
+		})
 	}
-	list, err := a.ctl.Executions(ctx, in.ID, before, in.Limit+1)
-	if err != nil {
-		return nil, err
-	}
-	list, next := nextPage(list, in.Limit, func(e yurt.Execution) contract.Position {
+	page, next, err := paging.Page(in.Params, list, func(e yurt.Execution) contract.Position {
 		return contract.Position{CreatedAt: e.CreatedAt, ID: e.ID}
 	})
-	return &listExecutionsOutput{Body: executionList{Executions: list, NextCursor: next}}, nil
+	return &listExecutionsOutput{Body: executionList{Executions: page, NextCursor: next}}, err
 }
 
 func (a *API) getExecution(ctx context.Context, in *ExecutionParams) (*huma.StreamResponse, error) {

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt/controller/auth"
-	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
@@ -40,20 +39,6 @@ func DocumentBody[T any](a *API, method, path, name, title string, value any) {
 	op := a.registered(method, path)
 	a.documentBody(op, map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[T](a, name)}})
 	a.samples[op.OperationID] = []document.Sample{{Name: "sample", Title: title, Value: value}}
-}
-
-// Page reads the cursor of a request, calls list with one entry more than a page has, and returns a page with the cursor of the next.
-func Page[T any](params PageParams, list func(before contract.Position, limit int) ([]T, error), position func(T) contract.Position) ([]T, string, error) {
-	before, err := parseCursor(params.Cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	found, err := list(before, params.Limit+1)
-	if err != nil {
-		return nil, "", err
-	}
-	page, next := nextPage(found, params.Limit, position)
-	return page, next, nil
 }
 
 // guarded serves an operation for callers that the policy lets through.

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 // uploadStall is how long an upload may pause.
@@ -70,7 +71,7 @@ type (
 		Stat   string `query:"stat" doc:"Describe what is at this path, and list nothing: the answer has one entry."`
 		Depth  int    `query:"depth" minimum:"1" maximum:"128" default:"1" doc:"Levels of directories."`
 		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries a page."`
-		Cursor string `query:"cursor" maxLength:"8192" doc:"next_cursor of the page before."`
+		Cursor string `query:"cursor" maxLength:"8192" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the page before."`
 	}
 	fileList struct {
 		Files      []yurt.FileInfo `json:"files" doc:"By name, a directory before what it holds. Links are not followed."`
@@ -267,7 +268,7 @@ func (a *API) listFiles(ctx context.Context, in *listFilesInput) (*listFilesOutp
 	if err != nil {
 		return nil, err
 	}
-	body := fileList{Files: orEmpty(list.Files)}
+	body := fileList{Files: paging.OrEmpty(list.Files)}
 	if list.More {
 		body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(list.Files[len(list.Files)-1].Path))
 	}

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,30 +31,12 @@ type server struct {
 	api  *httpapi.API
 	ctl  *controller.Controller
 	node *nodetest.Node
-	logs *logBuffer
-}
-
-// logBuffer collects the log.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(data)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+	logs *nodetest.Logs
 }
 
 func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 	t.Helper()
-	s := &server{logs: &logBuffer{}}
+	s := &server{logs: &nodetest.Logs{}}
 	metrics := prometheus.NewRegistry()
 	logger := slog.New(slog.NewTextHandler(s.logs, nil))
 	s.ctl, s.node = nodetest.Controller(t, func(c *controller.Config) { c.Logger, c.Metrics = logger, metrics })

@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
@@ -22,19 +24,38 @@ type (
 	containerInput struct {
 		ID string `path:"id" example:"sbx_4tqzplnr3mzsyzsylstojxrtb4"`
 	}
+	listProcessesInput struct {
+		SessionParams
+		paging.WholeParams
+		ExecutionID string `query:"execution_id" maxLength:"68" doc:"Only processes that this execution started."`
+	}
+	listTransitionsInput struct {
+		SessionParams
+		paging.WholeParams
+	}
+	listContainersInput struct {
+		paging.WholeParams
+		State     yurt.SandboxState `query:"state" enum:"ready,paused,dead" doc:"Only sandboxes in this state."`
+		Template  string            `query:"template" maxLength:"64" doc:"Only sandboxes of this template."`
+		Node      string            `query:"node" maxLength:"256" doc:"Only sandboxes on this node."`
+		SessionID string            `query:"session_id" maxLength:"68" doc:"Only the sandbox of this session."`
+	}
 	processesOutput   struct{ Body processList }
 	statsOutput       struct{ Body yurt.SandboxStats }
 	transitionsOutput struct{ Body transitionList }
 	containersOutput  struct{ Body containerList }
 	containerOutput   struct{ Body yurt.Sandbox }
 	processList       struct {
-		Processes []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
+		Processes  []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
+		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 	transitionList struct {
-		Events []yurt.Transition `json:"events" doc:"Oldest first."`
+		Events     []yurt.Transition `json:"events" doc:"Oldest first."`
+		NextCursor string            `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 	containerList struct {
 		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
+		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
 
@@ -75,12 +96,14 @@ func (a *API) registerLook() {
 	}, a.getContainer)
 }
 
-func (a *API) listProcesses(ctx context.Context, in *SessionParams) (*processesOutput, error) {
+func (a *API) listProcesses(ctx context.Context, in *listProcessesInput) (*processesOutput, error) {
 	list, err := a.ctl.Processes(ctx, in.ID)
-	if list == nil {
-		list = []yurt.Process{}
+	if err != nil {
+		return nil, err
 	}
-	return &processesOutput{Body: processList{list}}, err
+	drop := func(p yurt.Process) bool { return in.ExecutionID != "" && p.ExecutionID != in.ExecutionID }
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(p yurt.Process) contract.Position { return paging.Numbered(p.PID) })
+	return &processesOutput{Body: processList{page, next}}, err
 }
 
 func (a *API) signalProcess(ctx context.Context, in *signalProcessInput) (*struct{}, error) {
@@ -96,17 +119,40 @@ func (a *API) getStats(ctx context.Context, in *SessionParams) (*statsOutput, er
 	return &statsOutput{Body: stats}, err
 }
 
-func (a *API) listTransitions(ctx context.Context, in *SessionParams) (*transitionsOutput, error) {
+func (a *API) listTransitions(ctx context.Context, in *listTransitionsInput) (*transitionsOutput, error) {
 	list, err := a.ctl.Transitions(ctx, in.ID)
-	return &transitionsOutput{Body: transitionList{list}}, err
+	if err != nil {
+		return nil, err
+	}
+	type numbered struct {
+		n int
+		yurt.Transition
+	}
+	all := make([]numbered, len(list))
+	for n, transition := range list { // a story grows at its end alone
+		all[n] = numbered{n, transition}
+	}
+	page, next, err := paging.Cut(in.WholeParams, all, nil, func(t numbered) contract.Position { return paging.Numbered(t.n) })
+	events := make([]yurt.Transition, len(page))
+	for n, t := range page {
+		events[n] = t.Transition
+	}
+	return &transitionsOutput{Body: transitionList{events, next}}, err
 }
 
-func (a *API) listContainers(ctx context.Context, _ *struct{}) (*containersOutput, error) {
+func (a *API) listContainers(ctx context.Context, in *listContainersInput) (*containersOutput, error) {
 	list, err := a.ctl.Sandboxes(ctx)
-	if list == nil {
-		list = []yurt.Sandbox{}
+	if err != nil {
+		return nil, err
 	}
-	return &containersOutput{Body: containerList{list}}, err
+	drop := func(s yurt.Sandbox) bool {
+		return in.State != "" && s.State != in.State || in.Template != "" && s.Template != in.Template ||
+			in.Node != "" && s.Node != in.Node || in.SessionID != "" && s.Labels[yurt.SessionLabel] != in.SessionID
+	}
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(s yurt.Sandbox) contract.Position {
+		return contract.Position{CreatedAt: s.CreatedAt, ID: s.ID}
+	})
+	return &containersOutput{Body: containerList{page, next}}, err
 }
 
 func (a *API) getContainer(ctx context.Context, in *containerInput) (*containerOutput, error) {

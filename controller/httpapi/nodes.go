@@ -3,16 +3,27 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
+	listNodesInput struct {
+		paging.WholeParams
+		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only nodes whose name begins so."`
+		Healthy    string `query:"healthy" enum:"true,false" doc:"Only nodes that answer, or only those that do not."`
+		Draining   string `query:"draining" enum:"true,false" doc:"Only nodes that drain, or only those that do not."`
+	}
 	nodesOutput struct{ Body nodeList }
 	nodeList    struct {
-		Nodes []yurt.NodeInfo `json:"nodes" doc:"By name."`
+		Nodes      []yurt.NodeInfo `json:"nodes" doc:"By name."`
+		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 	nodeInput struct {
 		Node string `path:"node" doc:"Name of the node." example:"node-1"`
@@ -61,7 +72,15 @@ func (a *API) undrainNode(ctx context.Context, in *nodeInput) (*drainOutput, err
 	return &drainOutput{Body: drain}, err
 }
 
-func (a *API) listNodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {
+func (a *API) listNodes(ctx context.Context, in *listNodesInput) (*nodesOutput, error) {
 	list, err := a.ctl.NodeList(ctx)
-	return &nodesOutput{Body: nodeList{orEmpty(list)}}, err
+	if err != nil {
+		return nil, err
+	}
+	other := func(wanted string, is bool) bool { return wanted != "" && wanted != strconv.FormatBool(is) }
+	drop := func(n yurt.NodeInfo) bool {
+		return !strings.HasPrefix(n.Name, in.NamePrefix) || other(in.Healthy, n.Healthy) || other(in.Draining, n.Draining)
+	}
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(n yurt.NodeInfo) contract.Position { return paging.Named(n.Name) })
+	return &nodesOutput{Body: nodeList{page, next}}, err
 }

@@ -18,6 +18,7 @@ const (
 	typeProblem     = "application/problem+json"
 	typeOctetStream = "application/octet-stream"
 	typeEventStream = "text/event-stream"
+	typeDocument    = "application/openapi+json"
 )
 
 // humaConfig describes the API. It disables huma's defaults that reach out to other hosts or add fields to answers.

@@ -3,10 +3,13 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 const poolPath = "/pools/{template}"
@@ -25,10 +28,15 @@ type (
 		Template string `path:"template" doc:"Name of the template." example:"python-basic"`
 		jsonBody[poolBody]
 	}
-	poolOutput  struct{ Body yurt.Pool }
+	poolOutput     struct{ Body yurt.Pool }
+	listPoolsInput struct {
+		paging.WholeParams
+		TemplatePrefix string `query:"template_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only pools of templates whose name begins so."`
+	}
 	poolsOutput struct{ Body poolList }
 	poolList    struct {
-		Pools []yurt.Pool `json:"pools" doc:"By template; of those that have one."`
+		Pools      []yurt.Pool `json:"pools" doc:"By template; of those that have one."`
+		NextCursor string      `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
 
@@ -58,9 +66,14 @@ func (a *API) registerPools() {
 	})
 }
 
-func (a *API) listPools(ctx context.Context, _ *struct{}) (*poolsOutput, error) {
+func (a *API) listPools(ctx context.Context, in *listPoolsInput) (*poolsOutput, error) {
 	list, err := a.ctl.Pools(ctx)
-	return &poolsOutput{Body: poolList{orEmpty(list)}}, err
+	if err != nil {
+		return nil, err
+	}
+	drop := func(p yurt.Pool) bool { return !strings.HasPrefix(p.Template, in.TemplatePrefix) }
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(p yurt.Pool) contract.Position { return paging.Named(p.Template) })
+	return &poolsOutput{Body: poolList{page, next}}, err
 }
 
 func (a *API) getPool(ctx context.Context, in *poolInput) (*poolOutput, error) {

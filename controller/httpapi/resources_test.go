@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/test/contract"
 )
 
@@ -301,7 +302,7 @@ func TestServerPages(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
-	logs := &logBuffer{}
+	logs := &nodetest.Logs{}
 	s := newServer(t, func(c *httpapi.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})

@@ -3,12 +3,14 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 // createSessionBody is the body of POST /sessions.
@@ -93,12 +95,16 @@ type (
 	}
 	sessionOutput     struct{ Body yurt.Session }
 	listSessionsInput struct {
-		PageParams
+		paging.Params
 		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^(ses_[a-z0-9]*)?$" doc:"Only sessions whose id begins so, such as ses_4q7k." example:"ses_4q7k"`
 		TemplateID string            `query:"template_id" doc:"Only sessions of this template."`
 		State      yurt.SessionState `query:"state" enum:"creating,ready,running,paused,terminated,failed" doc:"Only sessions in this state."`
+		Live       bool              `query:"live" doc:"Only sessions that have not ended."`
 		AgentID    string            `query:"agent_id" doc:"Only sessions of this agent."`
 		Metadata   map[string]string `query:"metadata,deepObject" doc:"Only sessions with all of these entries: metadata[key]=value."`
+
+		CreatedAfter  time.Time `query:"created_after" doc:"Only sessions that were made then or later."`
+		CreatedBefore time.Time `query:"created_before" doc:"Only sessions that were made before."`
 	}
 	listSessionsOutput struct{ Body sessionList }
 	sessionList        struct {
@@ -147,22 +153,22 @@ func (a *API) createSession(ctx context.Context, in *createSessionInput) (*creat
 	return &createSessionOutput{Status: status, Location: prefix + "/sessions/" + session.ID, Body: session}, nil
 }
 
+// Resolve implements huma.Resolver.
+func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
+	return paging.CheckTimes(ctx, "created_after", "created_before")
+}
+
 func (a *API) listSessions(ctx context.Context, in *listSessionsInput) (*listSessionsOutput, error) {
-	before, err := parseCursor(in.Cursor)
-	if err != nil {
-		return nil, err
+	list := func(before contract.Position, limit int) ([]yurt.Session, error) {
+		return a.ctl.Sessions(ctx, contract.SessionQuery{
+			IDPrefix: in.IDPrefix, TemplateID: in.TemplateID, State: in.State, Live: in.Live, AgentID: in.AgentID, Metadata: in.Metadata,
+			Created: contract.Period{Since: in.CreatedAfter, Until: in.CreatedBefore}, Before: before, Limit: limit,
+		})
 	}
-	list, err := a.ctl.Sessions(ctx, contract.SessionQuery{
-		IDPrefix: in.IDPrefix, TemplateID: in.TemplateID, State: in.State, AgentID: in.AgentID, Metadata: in.Metadata,
-		Before: before, Limit: in.Limit + 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	list, next := nextPage(list, in.Limit, func(s yurt.Session) contract.Position {
+	page, next, err := paging.Page(in.Params, list, func(s yurt.Session) contract.Position {
 		return contract.Position{CreatedAt: s.CreatedAt, ID: s.ID}
 	})
-	return &listSessionsOutput{Body: sessionList{Sessions: list, NextCursor: next}}, nil
+	return &listSessionsOutput{Body: sessionList{Sessions: page, NextCursor: next}}, err
 }
 
 func (a *API) getSession(ctx context.Context, in *SessionParams) (*sessionOutput, error) {

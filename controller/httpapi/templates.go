@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 const (
@@ -65,13 +69,28 @@ type (
 	preparedNodes struct {
 		Nodes []string `json:"nodes" doc:"The nodes that have the template's image and packages, by name."`
 	}
+	listTemplatesInput struct {
+		paging.WholeParams
+		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only templates whose name begins so."`
+		Runtime    string `query:"runtime" maxLength:"64" doc:"Only templates that have this language runtime." example:"python"`
+	}
 	listTemplatesOutput struct{ Body templateList }
 	templateList        struct {
+		Templates  []yurt.Template `json:"templates" doc:"By name."`
+		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+	// pushedTemplates is the answer to POST /templates/batch.
+	pushedTemplates struct {
 		Templates []yurt.Template `json:"templates"`
+	}
+	listRuntimesInput struct {
+		paging.WholeParams
+		Language string `query:"language" maxLength:"64" doc:"Only runtimes of this language, by a name or an alias of it." example:"py"`
 	}
 	listRuntimesOutput struct{ Body runtimeList }
 	runtimeList        struct {
-		Runtimes []yurt.RuntimeInfo `json:"runtimes"`
+		Runtimes   []yurt.RuntimeInfo `json:"runtimes" doc:"By name and version."`
+		NextCursor string             `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
 
@@ -111,7 +130,7 @@ func (a *API) registerTemplates() {
 		OperationID: "push-templates", Method: http.MethodPost, Path: "/templates/batch",
 		Summary: "Create several templates at once", Tags: []string{tagTemplates},
 		Description: "All of them or none." + howTemplates,
-		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[templateList](a, "Templates")),
+		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[pushedTemplates](a, "Templates")),
 	}, a.pushTemplates)
 	register(a, huma.Operation{
 		OperationID: "prepare-template", Method: http.MethodPost, Path: templatePath + "/prepare",
@@ -161,9 +180,16 @@ func (a *API) documentTemplateBodies() {
 	a.documentBody(a.registered(http.MethodPost, "/templates/batch"), map[string]*huma.MediaType{typeJSON: {Schema: body}})
 }
 
-func (a *API) listTemplates(ctx context.Context, _ *struct{}) (*listTemplatesOutput, error) {
+func (a *API) listTemplates(ctx context.Context, in *listTemplatesInput) (*listTemplatesOutput, error) {
 	list, err := a.ctl.Templates(ctx)
-	return &listTemplatesOutput{Body: templateList{Templates: orEmpty(list)}}, err
+	if err != nil {
+		return nil, err
+	}
+	drop := func(t yurt.Template) bool {
+		return !strings.HasPrefix(t.Name, in.NamePrefix) || in.Runtime != "" && !slices.Contains(t.Runtimes, in.Runtime)
+	}
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(t yurt.Template) contract.Position { return paging.Named(t.Name) })
+	return &listTemplatesOutput{Body: templateList{Templates: page, NextCursor: next}}, err
 }
 
 func (a *API) getTemplate(ctx context.Context, in *templateInput) (*templateOutput, error) {
@@ -232,7 +258,7 @@ func (a *API) pushTemplates(ctx context.Context, in *pushInput) (*huma.StreamRes
 	}
 	return a.followTemplate(ctx, in.Accept, &templateEvent{Type: "created", Template: &templates[0]}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
 		err := a.ctl.PushTemplates(ctx, templates, in.value.Replace, tell)
-		return respond(http.StatusOK, templateList{templates}), err
+		return respond(http.StatusOK, pushedTemplates{templates}), err
 	})
 }
 
@@ -241,7 +267,7 @@ func (a *API) prepareTemplate(ctx context.Context, in *prepareInput) (*huma.Stre
 	return a.followTemplate(ctx, in.Accept, last, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
 		nodes, err := a.ctl.PrepareTemplate(ctx, in.ID, tell)
 		last.Nodes = nodes
-		return respond(http.StatusOK, preparedNodes{orEmpty(nodes)}), err
+		return respond(http.StatusOK, preparedNodes{paging.OrEmpty(nodes)}), err
 	})
 }
 
@@ -299,7 +325,12 @@ func (a *API) parseTemplate(ctx context.Context, source templateSource) (yurt.Te
 	return list[0], nil
 }
 
-func (a *API) listRuntimes(ctx context.Context, _ *struct{}) (*listRuntimesOutput, error) {
+func (a *API) listRuntimes(ctx context.Context, in *listRuntimesInput) (*listRuntimesOutput, error) {
 	list, err := a.ctl.Runtimes(ctx)
-	return &listRuntimesOutput{Body: runtimeList{Runtimes: orEmpty(list)}}, err
+	if err != nil {
+		return nil, err
+	}
+	drop := func(r yurt.RuntimeInfo) bool { return in.Language != "" && !slices.Contains(r.Languages, in.Language) }
+	page, next, err := paging.Cut(in.WholeParams, list, drop, func(r yurt.RuntimeInfo) contract.Position { return paging.Named(r.Name + "\x00" + r.Version) })
+	return &listRuntimesOutput{Body: runtimeList{Runtimes: page, NextCursor: next}}, err
 }

@@ -108,11 +108,10 @@ func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Exe
 }
 
 // Executions implements contract.ExecutionStore.
-func (s *Store) Executions(ctx context.Context, sessionID string, before contract.Position, n int) ([]yurt.Execution, error) {
+func (s *Store) Executions(ctx context.Context, sessionID string, query contract.ExecutionQuery) ([]yurt.Execution, error) {
 	var where record.Conditions
-	where.Add("session_id = ?", sessionID)
-	where.Before(before)
-	return s.executions(ctx, where.SQL()+record.NewestFirst+record.Limit(n), where.Args...)
+	where.Executions(sessionID, query)
+	return s.executions(ctx, where.SQL()+record.NewestFirst+record.Limit(query.Limit), where.Args...)
 }
 
 // UnfinishedExecutions implements contract.ExecutionStore.

@@ -32,7 +32,7 @@ func RunAudit(t *testing.T, open func(t *testing.T) (store audit.Store, exec fun
 // entry returns the n-th entry of a tenant: a second younger than the one before.
 func entry(tenant string, n int) access.Entry {
 	return access.Entry{
-		ID: fmt.Sprintf("%s%s%03d", access.EntryIDPrefix, tenant, n), At: epoch().Add(time.Duration(n) * time.Second), Tenant: tenant, KeyID: "key_a",
+		ID: fmt.Sprintf("%s%s%03d", access.EntryIDPrefix, tenant, n), At: epoch().Add(time.Duration(n) * time.Second), Tenant: tenant, KeyID: "key_a", Subject: "user-1",
 		Address: "192.0.2.1", Action: "create-session", SessionID: "ses_a", Target: "/api/v1/sessions/ünï", Decision: access.Allowed, Status: 201,
 		Detail: "why", RequestID: "req_a", Count: n,
 	}

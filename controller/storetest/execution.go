@@ -132,9 +132,10 @@ func testExecutions(t *testing.T, store contract.Store) {
 		}
 		return ids
 	}
-	wantEqual(t, "first page", ids(store.Executions(ctx, s.ID, contract.Position{}, 3)), []string{"exe_003", "exe_002", "exe_001"})
+	wantEqual(t, "first page", ids(store.Executions(ctx, s.ID, contract.ExecutionQuery{Limit: 3})), []string{"exe_003", "exe_002", "exe_001"})
 	before := execution(s.ID, 1)
-	wantEqual(t, "second page", ids(store.Executions(ctx, s.ID, contract.Position{CreatedAt: before.CreatedAt, ID: before.ID}, 3)), []string{"exe_000"})
+	wantEqual(t, "second page", ids(store.Executions(ctx, s.ID, contract.ExecutionQuery{Before: contract.Position{CreatedAt: before.CreatedAt, ID: before.ID}, Limit: 3})), []string{"exe_000"})
+	testExecutionFilters(t, func(query contract.ExecutionQuery) []string { return ids(store.Executions(ctx, s.ID, query)) })
 	if got := len(ids(store.UnfinishedExecutions(ctx, s.ID))); got != 3 {
 		t.Errorf("%d executions of the session are unfinished, want 3", got)
 	}
@@ -144,6 +145,28 @@ func testExecutions(t *testing.T, store contract.Store) {
 	latest, err := store.LatestExecution(ctx, s.ID)
 	if err != nil || latest.ID != "exe_003" {
 		t.Errorf("the latest execution is %q, error %v", latest.ID, err)
+	}
+}
+
+// testExecutionFilters lists four executions, of which the third has failed.
+func testExecutionFilters(t *testing.T, list func(contract.ExecutionQuery) []string) {
+	at := func(n int) time.Time { return execution("", n).CreatedAt }
+	long := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // beyond the nanoseconds that a database keeps
+	for _, test := range []struct {
+		name  string
+		query contract.ExecutionQuery
+		want  []string
+	}{
+		{"state", contract.ExecutionQuery{State: yurt.ExecutionFailed}, []string{"exe_002"}},
+		{"other state", contract.ExecutionQuery{State: execution("", 0).State, Limit: 2}, []string{"exe_003", "exe_001"}},
+		{"language", contract.ExecutionQuery{Language: execution("", 0).Language, Limit: 1}, []string{"exe_003"}},
+		{"no such language", contract.ExecutionQuery{Language: "cobol"}, nil},
+		{"no such kind", contract.ExecutionQuery{Kind: "other"}, nil},
+		{"period", contract.ExecutionQuery{Created: contract.Period{Since: at(1), Until: at(3)}}, []string{"exe_002", "exe_001"}},
+		{"long period", contract.ExecutionQuery{Created: contract.Period{Since: long.AddDate(-9998, 0, 0), Until: long}, Limit: 1}, []string{"exe_003"}},
+		{"too late", contract.ExecutionQuery{Created: contract.Period{Since: long}}, nil},
+	} {
+		wantEqual(t, test.name, list(test.query), test.want)
 	}
 }
 
@@ -366,7 +389,7 @@ func testTrimResults(t *testing.T, store contract.Store) {
 	if err := store.DeleteResults(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := store.Executions(t.Context(), s.ID, contract.Position{}, 0); err != nil || len(list) != 0 {
+	if list, err := store.Executions(t.Context(), s.ID, contract.ExecutionQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("%d executions are left, error %v", len(list), err)
 	}
 }

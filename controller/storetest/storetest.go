@@ -166,6 +166,7 @@ func testSessions(t *testing.T, store contract.Store) {
 		{"tenant", contract.SessionQuery{Tenant: "acme", Limit: 2}, []int{5, 3}},
 		{"no such tenant", contract.SessionQuery{Tenant: "other"}, nil},
 		{"live", contract.SessionQuery{Live: true}, []int{5, 4, 3, 2, 1}},
+		{"period", contract.SessionQuery{Created: contract.Period{Since: all[1].CreatedAt, Until: all[3].CreatedAt}}, []int{2, 1}},
 		{"agent", contract.SessionQuery{AgentID: "odd", Before: position(all[3])}, []int{1}},
 		{"metadata", contract.SessionQuery{Metadata: map[string]string{"parity": "odd", "n": "3"}}, []int{3}},
 		{"no such metadata", contract.SessionQuery{Metadata: map[string]string{"parity": "even"}}, nil},

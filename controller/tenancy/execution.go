@@ -51,11 +51,11 @@ func (d *divided) LatestExecution(ctx context.Context, sessionID string) (yurt.E
 }
 
 // Executions implements contract.ExecutionStore.
-func (d *divided) Executions(ctx context.Context, sessionID string, before contract.Position, limit int) ([]yurt.Execution, error) {
+func (d *divided) Executions(ctx context.Context, sessionID string, query contract.ExecutionQuery) ([]yurt.Execution, error) {
 	if err := d.owned(ctx, sessionID); err != nil {
 		return nil, err
 	}
-	return d.all.Executions(ctx, sessionID, before, limit)
+	return d.all.Executions(ctx, sessionID, query)
 }
 
 // UnfinishedExecutions implements contract.ExecutionStore.

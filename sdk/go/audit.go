@@ -3,14 +3,10 @@ package yurtclient
 import (
 	"context"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/yurtrun/yurt/access"
 )
-
-// maxPage is the most entries that a page of a list has.
-const maxPage = 500
 
 // AuditFilter says which entries of the audit log to list. Empty fields do not filter.
 type AuditFilter struct {
@@ -28,41 +24,17 @@ type AuditFilter struct {
 // Audit lists entries of the audit log of the client's server, newest first. The client's key needs the scope admin.
 func Audit(ctx context.Context, client *Client, filter AuditFilter) ([]access.Entry, error) {
 	query := filter.query()
-	var all []access.Entry
-	for {
-		left := maxPage
-		if filter.Limit > 0 {
-			left = min(maxPage, filter.Limit-len(all))
-		}
-		query.Set("limit", strconv.Itoa(left))
-		var page struct {
-			Entries    []access.Entry `json:"entries"`
-			NextCursor string         `json:"next_cursor"`
-		}
-		if err := client.get(ctx, apiPrefix+"/audit", query, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Entries...)
-		if page.NextCursor == "" || filter.Limit > 0 && len(all) >= filter.Limit {
-			return all, nil
-		}
-		query.Set("cursor", page.NextCursor)
+	setLimit(query, maxPage)
+	if filter.Limit > 0 {
+		setLimit(query, min(maxPage, filter.Limit))
 	}
+	return whole[access.Entry](ctx, client, apiPrefix+"/audit", "entries", query, max(filter.Limit, 0))
 }
 
 func (f AuditFilter) query() url.Values {
-	query := url.Values{}
-	for name, value := range map[string]string{
+	query := queryOf(map[string]string{
 		"tenant": f.Tenant, "action": f.Action, "decision": string(f.Decision), "session_id": f.SessionID, "key_id": f.KeyID, "request_id": f.RequestID,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !at.IsZero() {
-			query.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	})
+	setTimes(query, map[string]time.Time{"since": f.Since, "until": f.Until})
 	return query
 }

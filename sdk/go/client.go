@@ -227,9 +227,5 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 
 // Runtimes lists the installed language runtimes.
 func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
-	var list struct {
-		Runtimes []yurt.RuntimeInfo `json:"runtimes"`
-	}
-	err := c.get(ctx, apiPrefix+"/runtimes", nil, &list)
-	return list.Runtimes, err
+	return whole[yurt.RuntimeInfo](ctx, c, apiPrefix+"/runtimes", "runtimes", nil, 0)
 }

@@ -11,11 +11,7 @@ import (
 // Contexts lists the contexts of a session: interpreters whose variables, imports and
 // working directory last from one execution of code to the next.
 func (c *Client) Contexts(ctx context.Context, sessionID string) ([]yurt.Context, error) {
-	var body struct {
-		Contexts []yurt.Context `json:"contexts"`
-	}
-	err := c.get(ctx, sessionPath(sessionID)+"/contexts", nil, &body)
-	return body.Contexts, err
+	return whole[yurt.Context](ctx, c, sessionPath(sessionID)+"/contexts", "contexts", nil, 0)
 }
 
 // RestartContext gives a context a fresh interpreter. The code that runs in it ends; waiting

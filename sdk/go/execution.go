@@ -3,6 +3,7 @@ package yurtclient
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/url"
 	"time"
 	"unicode/utf8"
@@ -189,14 +190,35 @@ type ExecutionPage struct {
 	NextCursor string           `json:"next_cursor"` // empty on the last page
 }
 
-// Executions lists the executions of a session. cursor is the NextCursor of the
-// page before, or empty.
-func (c *Client) Executions(ctx context.Context, sessionID, cursor string) (ExecutionPage, error) {
-	var query url.Values
-	if cursor != "" {
-		query = url.Values{"cursor": {cursor}}
-	}
+// ExecutionFilter narrows and pages a list of executions. Zero fields do not filter.
+type ExecutionFilter struct {
+	State    yurt.ExecutionState
+	Kind     yurt.ExecutionKind
+	Language string // as the execution names it
+
+	CreatedAfter  time.Time // or at that time
+	CreatedBefore time.Time
+
+	Limit  int    // executions a page; default 50, at most 500
+	Cursor string // [ExecutionPage.NextCursor] of the page before
+}
+
+func (f ExecutionFilter) query() url.Values {
+	q := queryOf(map[string]string{"state": string(f.State), "kind": string(f.Kind), "language": f.Language, "cursor": f.Cursor})
+	setTimes(q, map[string]time.Time{"created_after": f.CreatedAfter, "created_before": f.CreatedBefore})
+	setLimit(q, f.Limit)
+	return q
+}
+
+// Executions lists a page of the executions of a session.
+func (c *Client) Executions(ctx context.Context, sessionID string, filter ExecutionFilter) (ExecutionPage, error) {
 	var page ExecutionPage
-	err := c.get(ctx, sessionPath(sessionID)+"/executions", query, &page)
+	err := c.get(ctx, sessionPath(sessionID)+"/executions", filter.query(), &page)
 	return page, err
+}
+
+// EachExecution yields the executions of a session that match, newest first, and asks for each page when its first execution is
+// wanted. An error ends it.
+func EachExecution(ctx context.Context, client *Client, sessionID string, filter ExecutionFilter) iter.Seq2[yurt.Execution, error] {
+	return pages[yurt.Execution](ctx, client, sessionPath(sessionID)+"/executions", "executions", filter.query())
 }

@@ -3,6 +3,7 @@ package yurtclient
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/yurtrun/yurt"
@@ -11,11 +12,7 @@ import (
 // Processes lists the processes in the session's sandbox: those of executions, and those that
 // outlived theirs.
 func (c *Client) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
-	var list struct {
-		Processes []yurt.Process `json:"processes"`
-	}
-	err := c.get(ctx, sessionPath(sessionID)+"/processes", nil, &list)
-	return list.Processes, err
+	return whole[yurt.Process](ctx, c, sessionPath(sessionID)+"/processes", "processes", nil, 0)
 }
 
 // SignalProcess sends a signal to a process, by its number inside the sandbox.
@@ -36,20 +33,24 @@ func (c *Client) SessionMetrics(ctx context.Context, sessionID string) (yurt.San
 
 // SessionEvents lists the changes of the session's state, oldest first.
 func (c *Client) SessionEvents(ctx context.Context, sessionID string) ([]yurt.Transition, error) {
-	var list struct {
-		Events []yurt.Transition `json:"events"`
-	}
-	err := c.get(ctx, sessionPath(sessionID)+"/events", nil, &list)
-	return list.Events, err
+	return whole[yurt.Transition](ctx, c, sessionPath(sessionID)+"/events", "events", nil, 0)
+}
+
+// ContainerFilter narrows a list of sandboxes. Empty fields do not filter.
+type ContainerFilter struct {
+	State     yurt.SandboxState
+	Template  string
+	Node      string
+	SessionID string
+}
+
+func (f ContainerFilter) query() url.Values {
+	return queryOf(map[string]string{"state": string(f.State), "template": f.Template, "node": f.Node, "session_id": f.SessionID})
 }
 
 // Containers lists the sandboxes under the sessions, oldest first.
-func (c *Client) Containers(ctx context.Context) ([]yurt.Sandbox, error) {
-	var list struct {
-		Containers []yurt.Sandbox `json:"containers"`
-	}
-	err := c.get(ctx, apiPrefix+"/containers", nil, &list)
-	return list.Containers, err
+func (c *Client) Containers(ctx context.Context, filter ...ContainerFilter) ([]yurt.Sandbox, error) {
+	return whole[yurt.Sandbox](ctx, c, apiPrefix+"/containers", "containers", queryOfAll(filter), 0)
 }
 
 // PauseSession stops everything that runs in the session, which keeps its memory and

@@ -3,7 +3,6 @@ package yurtclient
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
@@ -77,25 +76,9 @@ func (k Keys) CreateToken(ctx context.Context, sessionID string, req CreateToken
 // List lists the keys of a tenant, newest first: of that of the client's key when tenant is empty. An operator may name another
 // one, or "*" for all.
 func (k Keys) List(ctx context.Context, tenant string) ([]access.Key, error) {
-	var all []access.Key
-	query := url.Values{"limit": {"500"}}
-	if tenant != "" {
-		query.Set("tenant", tenant)
-	}
-	for {
-		var page struct {
-			Keys       []access.Key `json:"keys"`
-			NextCursor string       `json:"next_cursor"`
-		}
-		if err := k.client.get(ctx, apiPrefix+"/keys", query, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Keys...)
-		if page.NextCursor == "" {
-			return all, nil
-		}
-		query.Set("cursor", page.NextCursor)
-	}
+	query := queryOf(map[string]string{"tenant": tenant})
+	setLimit(query, maxPage)
+	return whole[access.Key](ctx, k.client, apiPrefix+"/keys", "keys", query, 0)
 }
 
 // Revoke revokes a key by its id. Each controller refuses it within 5 s.

@@ -3,17 +3,32 @@ package yurtclient
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/yurtrun/yurt"
 )
 
-// Nodes lists the machines that sandboxes are on, by name, as they were last heard.
-func (c *Client) Nodes(ctx context.Context) ([]yurt.NodeInfo, error) {
-	var list struct {
-		Nodes []yurt.NodeInfo `json:"nodes"`
+// NodeFilter narrows a list of nodes. Fields without a value do not filter.
+type NodeFilter struct {
+	NamePrefix string
+	Healthy    *bool // whether it answers
+	Draining   *bool
+}
+
+func (f NodeFilter) query() url.Values {
+	query := queryOf(map[string]string{"name_prefix": f.NamePrefix})
+	for name, wanted := range map[string]*bool{"healthy": f.Healthy, "draining": f.Draining} {
+		if wanted != nil {
+			query.Set(name, strconv.FormatBool(*wanted))
+		}
 	}
-	err := c.get(ctx, apiPrefix+"/nodes", nil, &list)
-	return list.Nodes, err
+	return query
+}
+
+// Nodes lists the machines that sandboxes are on, by name, as they were last heard.
+func (c *Client) Nodes(ctx context.Context, filter ...NodeFilter) ([]yurt.NodeInfo, error) {
+	return whole[yurt.NodeInfo](ctx, c, apiPrefix+"/nodes", "nodes", queryOfAll(filter), 0)
 }
 
 // DrainNode has a node take no new sandboxes, and ends the sessions on it once the grace is over.

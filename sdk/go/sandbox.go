@@ -180,24 +180,8 @@ func (s *Sandbox) RestartContext(ctx context.Context, name, language string) err
 }
 
 // Executions yields what ran and runs in the sandbox, newest first, without the results. An error ends it.
-func (s *Sandbox) Executions(ctx context.Context) iter.Seq2[yurt.Execution, error] {
-	return func(yield func(yurt.Execution, error) bool) {
-		for cursor := ""; ; {
-			page, err := s.client.Executions(ctx, s.ID, cursor)
-			if err != nil {
-				yield(yurt.Execution{}, err)
-				return
-			}
-			for i := range page.Executions {
-				if !yield(page.Executions[i], nil) {
-					return
-				}
-			}
-			if cursor = page.NextCursor; cursor == "" {
-				return
-			}
-		}
-	}
+func (s *Sandbox) Executions(ctx context.Context, filter ...ExecutionFilter) iter.Seq2[yurt.Execution, error] {
+	return pages[yurt.Execution](ctx, s.client, sessionPath(s.ID)+"/executions", "executions", queryOfAll(filter))
 }
 
 // Changes lists the changes of the sandbox's state, oldest first.

@@ -2,9 +2,10 @@ package yurtclient
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
@@ -65,27 +66,26 @@ type SessionFilter struct {
 	IDPrefix   string // what the id begins with, such as "ses_4q7k"
 	TemplateID string
 	State      yurt.SessionState
+	Live       bool // only those that have not ended
 	AgentID    string
 	Metadata   map[string]string // all of these must match
-	Limit      int               // sessions a page; default 50, at most 500
-	Cursor     string            // [SessionPage.NextCursor] of the page before
+
+	CreatedAfter  time.Time // or at that time
+	CreatedBefore time.Time
+
+	Limit  int    // sessions a page; default 50, at most 500
+	Cursor string // [SessionPage.NextCursor] of the page before
 }
 
 func (f SessionFilter) query() url.Values {
-	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
-		}
+	q := queryOf(map[string]string{
+		"id_prefix": f.IDPrefix, "template_id": f.TemplateID, "state": string(f.State), "agent_id": f.AgentID, "cursor": f.Cursor,
+	})
+	if f.Live {
+		q.Set("live", "true")
 	}
-	set("id_prefix", f.IDPrefix)
-	set("template_id", f.TemplateID)
-	set("state", string(f.State))
-	set("agent_id", f.AgentID)
-	set("cursor", f.Cursor)
-	if f.Limit != 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
+	setTimes(q, map[string]time.Time{"created_after": f.CreatedAfter, "created_before": f.CreatedBefore})
+	setLimit(q, f.Limit)
 	for key, value := range f.Metadata {
 		q.Set("metadata["+key+"]", value)
 	}
@@ -103,6 +103,11 @@ func (c *Client) Sessions(ctx context.Context, filter SessionFilter) (SessionPag
 	var page SessionPage
 	err := c.get(ctx, apiPrefix+"/sessions", filter.query(), &page)
 	return page, err
+}
+
+// EachSession yields the sessions that match, newest first, and asks for each page when its first session is wanted. An error ends it.
+func EachSession(ctx context.Context, client *Client, filter SessionFilter) iter.Seq2[yurt.Session, error] {
+	return pages[yurt.Session](ctx, client, apiPrefix+"/sessions", "sessions", filter.query())
 }
 
 // EndOption changes how a session ends.

@@ -6,17 +6,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/yurtrun/yurt"
 )
 
-// Templates lists every template.
-func (c *Client) Templates(ctx context.Context) ([]yurt.Template, error) {
-	var list struct {
-		Templates []yurt.Template `json:"templates"`
-	}
-	err := c.get(ctx, apiPrefix+"/templates", nil, &list)
-	return list.Templates, err
+// TemplateFilter narrows a list of templates. Empty fields do not filter.
+type TemplateFilter struct {
+	NamePrefix string
+	Runtime    string // that it has
+}
+
+func (f TemplateFilter) query() url.Values {
+	return queryOf(map[string]string{"name_prefix": f.NamePrefix, "runtime": f.Runtime})
+}
+
+// Templates lists the templates that match, by name.
+func (c *Client) Templates(ctx context.Context, filter ...TemplateFilter) ([]yurt.Template, error) {
+	return whole[yurt.Template](ctx, c, apiPrefix+"/templates", "templates", queryOfAll(filter), 0)
 }
 
 // Template returns one template.
@@ -138,4 +145,39 @@ func templateCall(method, below string, source []byte) call {
 		header: http.Header{"Content-Type": {typeHCL}},
 		body:   bytes.NewReader(source),
 	}
+}
+
+// Pools lists the warm pools of the templates that have one.
+func (c *Client) Pools(ctx context.Context) ([]yurt.Pool, error) {
+	return whole[yurt.Pool](ctx, c, apiPrefix+"/pools", "pools", nil, 0)
+}
+
+// Pool returns the warm pool of a template; a template without a pool has one of size 0.
+func (c *Client) Pool(ctx context.Context, template string) (yurt.Pool, error) {
+	var pool yurt.Pool
+	err := c.get(ctx, poolPath(template), nil, &pool)
+	return pool, err
+}
+
+// UnsetPool has the warm pool of a template sized by the template again.
+func (c *Client) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
+	var pool yurt.Pool
+	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: poolPath(template)}, &pool)
+	return pool, err
+}
+
+func poolPath(template string) string { return apiPrefix + "/pools/" + segment(template) }
+
+// SetPool gives the warm pool of a template another size, in place of the template's own. A nil
+// field of the change leaves that part as it is; [yurt.PoolSize.Change] sets both. The server gets
+// there within a second or so.
+func (c *Client) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
+	what, err := postJSON(poolPath(template), change)
+	if err != nil {
+		return yurt.Pool{}, err
+	}
+	what.method = http.MethodPut
+	var pool yurt.Pool
+	err = c.roundTrip(ctx, what, &pool)
+	return pool, err
 }

@@ -59,20 +59,7 @@ func (t Tenants) SetQuotas(ctx context.Context, tenant string, quotas access.Quo
 
 // List lists the tenants that have quotas, keys or sessions, by name.
 func (t Tenants) List(ctx context.Context) ([]access.TenantUsage, error) {
-	var all []access.TenantUsage
-	query := url.Values{"limit": {"500"}}
-	for {
-		var page struct {
-			Tenants    []access.TenantUsage `json:"tenants"`
-			NextCursor string               `json:"next_cursor"`
-		}
-		if err := t.client.get(ctx, apiPrefix+"/tenants", query, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Tenants...)
-		if page.NextCursor == "" {
-			return all, nil
-		}
-		query.Set("cursor", page.NextCursor)
-	}
+	query := url.Values{}
+	setLimit(query, maxPage)
+	return whole[access.TenantUsage](ctx, t.client, apiPrefix+"/tenants", "tenants", query, 0)
 }

@@ -15,7 +15,6 @@ func Exceptions() []Exception {
 		{"controller/httpapi.API", 103, routes, since},
 		{"controller/internal/nodetest.Node", 54, "it stands for a whole node in the controller's tests", since},
 		{"controller/postgres.Store", 47, "the methods of the store's interfaces", since},
-		{"driver files", 36, "one method of Nomad's protocol a file", since},
 		{"executor/api files", 26, wire, since},
 		{"executor/api.Client", 56, wire, since},
 		{"executor/api.Node", 14, "it embeds the interfaces of the controller's side", since},

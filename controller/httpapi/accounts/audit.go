@@ -7,16 +7,16 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
 	listAuditInput struct {
-		httpapi.PageParams
+		paging.Params
 		Tenant    string          `query:"tenant" maxLength:"40" doc:"Whose entries. Default the caller's tenant, and for the operator all, those of unknown callers included."`
 		Action    string          `query:"action" maxLength:"128" doc:"Only entries of this operation, tool or event." example:"create-session"`
 		Decision  access.Decision `query:"decision" enum:"allowed,denied,failed,event" doc:"Only entries with this decision."`
@@ -33,15 +33,9 @@ type (
 	}
 )
 
-// Resolve implements huma.Resolver. A time without text is no time, and huma takes it for a parameter that is not there.
+// Resolve implements huma.Resolver.
 func (in *listAuditInput) Resolve(ctx huma.Context) []error {
-	at := ctx.URL()
-	for _, name := range []string{"since", "until"} {
-		if values := at.Query()[name]; len(values) > 0 && values[0] == "" {
-			return []error{yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "the value is empty; give a time such as 2026-01-31T12:00:00Z, or leave it out")}
-		}
-	}
-	return nil
+	return paging.CheckTimes(ctx, "since", "until")
 }
 
 // Audit returns the operation on the audit log.
@@ -58,7 +52,7 @@ func Audit(log *audit.Log) httpapi.Extension {
 					Since: in.Since, Until: in.Until, Before: before, Limit: limit,
 				})
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(e access.Entry) contract.Position {
+			page, next, err := paging.Page(in.Params, list, func(e access.Entry) contract.Position {
 				return contract.Position{CreatedAt: e.At, ID: e.ID}
 			})
 			return &listAuditOutput{Body: auditList{Entries: page, NextCursor: next}}, err

@@ -1,7 +1,6 @@
 package accounts_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -50,28 +49,13 @@ type world struct {
 	quotas   quota.Store
 	meter    *meter.Recorder
 	dir      string // of the database and the file of the audit log
-	logs     logBuffer
+	logs     nodetest.Logs
 }
 
-// logBuffer collects the log.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
+func newWorld(t testing.TB) *world { return newWorldOf(t, nil) }
 
-func (b *logBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(data)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-func newWorld(t testing.TB) *world {
+// newWorldOf is a server that takes tokens of an issuer too.
+func newWorldOf(t testing.TB, issuer auth.Issuer) *world {
 	t.Helper()
 	w := &world{t: t, node: nodetest.New(), dir: t.TempDir()}
 	store, err := sqlite.Open(context.Background(), filepath.Join(w.dir, "yurt.db"))
@@ -87,7 +71,7 @@ func newWorld(t testing.TB) *world {
 	must(t, err)
 	w.meter, err = meter.New(meter.Config{Store: sqlite.Samples(store), Sessions: w.ctl, Resolution: 100 * time.Millisecond})
 	must(t, err)
-	keys, err := auth.New(auth.Config{Store: w.store})
+	keys, err := auth.New(auth.Config{Store: w.store, Issuer: issuer})
 	must(t, err)
 	run(t, w.ctl.Run)
 	t.Cleanup(func() { w.ctl.Close() })

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
 type (
@@ -29,7 +30,7 @@ type (
 		Secret string `json:"key" doc:"The key itself. It is shown this once."`
 	}
 	listKeysInput struct {
-		httpapi.PageParams
+		paging.Params
 		Tenant string `query:"tenant" maxLength:"40" doc:"Whose keys. Default the caller's tenant; the operator may name another, or * for all."`
 	}
 	listKeysOutput struct{ Body keyList }
@@ -62,7 +63,7 @@ func Keys(keys *auth.Keys) httpapi.Extension {
 			list := func(before contract.Position, limit int) ([]access.Key, error) {
 				return keys.List(ctx, in.Tenant, before, limit)
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(k access.Key) contract.Position {
+			page, next, err := paging.Page(in.Params, list, func(k access.Key) contract.Position {
 				return contract.Position{CreatedAt: k.CreatedAt, ID: k.ID}
 			})
 			return &listKeysOutput{Body: keyList{Keys: page, NextCursor: next}}, err

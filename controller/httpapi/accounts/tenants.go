@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 )
@@ -38,7 +39,7 @@ type (
 	}
 	samplesOutput    struct{ Body access.UsageHistory }
 	listTenantsInput struct {
-		httpapi.PageParams
+		paging.Params
 	}
 	listTenantsOutput struct{ Body tenantList }
 	tenantList        struct {
@@ -80,7 +81,7 @@ func Tenants(tenants *quota.Tenants) httpapi.Extension {
 			list := func(before contract.Position, limit int) ([]access.TenantUsage, error) {
 				return tenants.List(ctx, before.ID, limit)
 			}
-			page, next, err := httpapi.Page(in.PageParams, list, func(t access.TenantUsage) contract.Position { return contract.Position{ID: t.Tenant} })
+			page, next, err := paging.Page(in.Params, list, func(t access.TenantUsage) contract.Position { return paging.Named(t.Tenant) })
 			return &listTenantsOutput{Body: tenantList{Tenants: page, NextCursor: next}}, err
 		})
 		httpapi.Register(api, huma.Operation{

@@ -4,14 +4,15 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt/controller/audit"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // EntryColumns are the columns of an entry of the audit log, in the order of [EntryValues] and [ScanEntry].
-const EntryColumns = "id, created_at, tenant, key_id, address, action, session_id, target, decision, status, detail, request_id, count"
+const EntryColumns = "id, created_at, tenant, key_id, subject, address, action, session_id, target, decision, status, detail, request_id, count"
 
 // InsertEntries returns the statement that adds so many entries, which leaves those that are there as they are.
 func InsertEntries(n int) string {
-	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	return "INSERT INTO audit (" + EntryColumns + ") VALUES " + row + strings.Repeat(", "+row, n-1) + " ON CONFLICT (id) DO NOTHING"
 }
 
@@ -20,9 +21,9 @@ const PurgeEntries = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE 
 
 // EntryValues returns the stored values of entries, one after the other.
 func EntryValues(entries []audit.Entry) []any {
-	values := make([]any, 0, 13*len(entries))
+	values := make([]any, 0, 14*len(entries))
 	for _, e := range entries {
-		values = append(values, e.ID, e.At.UnixNano(), e.Tenant, e.KeyID, e.Address, e.Action, e.SessionID, e.Target, string(e.Decision), e.Status, e.Detail, e.RequestID, e.Count)
+		values = append(values, e.ID, e.At.UnixNano(), e.Tenant, e.KeyID, e.Subject, e.Address, e.Action, e.SessionID, e.Target, string(e.Decision), e.Status, e.Detail, e.RequestID, e.Count)
 	}
 	return values
 }
@@ -30,7 +31,7 @@ func EntryValues(entries []audit.Entry) []any {
 // ScanEntry reads the columns of an entry.
 func ScanEntry(row Row) (e audit.Entry, err error) {
 	var at int64
-	err = row.Scan(&e.ID, &at, &e.Tenant, &e.KeyID, &e.Address, &e.Action, &e.SessionID, &e.Target, &e.Decision, &e.Status, &e.Detail, &e.RequestID, &e.Count)
+	err = row.Scan(&e.ID, &at, &e.Tenant, &e.KeyID, &e.Subject, &e.Address, &e.Action, &e.SessionID, &e.Target, &e.Decision, &e.Status, &e.Detail, &e.RequestID, &e.Count)
 	e.At = FromNanos(at)
 	return e, err
 }
@@ -43,12 +44,7 @@ func (c *Conditions) Entries(query audit.Query) {
 	c.equal("session_id", query.SessionID)
 	c.equal("key_id", query.KeyID)
 	c.equal("request_id", query.RequestID)
-	if !query.Since.IsZero() {
-		c.Add("created_at >= ?", query.Since.UnixNano())
-	}
-	if !query.Until.IsZero() {
-		c.Add("created_at < ?", query.Until.UnixNano())
-	}
+	c.Created(contract.Period{Since: query.Since, Until: query.Until})
 	c.Before(query.Before)
 }
 

@@ -2,7 +2,9 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/yurtrun/yurt/controller/contract"
 )
@@ -24,6 +26,38 @@ func (c *Conditions) Before(p contract.Position) {
 	if !p.IsZero() {
 		c.Add("(created_at, id) < (?, ?)", p.CreatedAt.UnixNano(), p.ID)
 	}
+}
+
+// Created keeps the rows that were made in a period.
+func (c *Conditions) Created(in contract.Period) {
+	if !in.Since.IsZero() {
+		c.Add("created_at >= ?", nanoseconds(in.Since))
+	}
+	if !in.Until.IsZero() {
+		c.Add("created_at < ?", nanoseconds(in.Until))
+	}
+}
+
+// nanoseconds returns the time as the databases keep it. One beyond what they can keep is the first or the last that they can.
+func nanoseconds(at time.Time) int64 {
+	switch {
+	case at.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case at.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	default:
+		return at.UnixNano()
+	}
+}
+
+// Executions adds the conditions of a query for the executions of a session.
+func (c *Conditions) Executions(sessionID string, query contract.ExecutionQuery) {
+	c.Add("session_id = ?", sessionID)
+	c.equal("state", string(query.State))
+	c.equal("kind", string(query.Kind))
+	c.equal("language", query.Language)
+	c.Created(query.Created)
+	c.Before(query.Before)
 }
 
 // Sessions adds the conditions of a query, except for metadata, which each database reads in its own way.
@@ -54,6 +88,7 @@ func (c *Conditions) Sessions(query contract.SessionQuery) {
 	if query.ReuseKey != "" {
 		c.Add("reuse_key = ? AND reuse_key <> ''", query.ReuseKey)
 	}
+	c.Created(query.Created)
 	c.Before(query.Before)
 }
 

@@ -51,7 +51,7 @@ def template(play: Scenario, step: Json, given: Json) -> Json:
     replaced = templates.replace(name, source.replace("%s", "second"))
     told = {
         "created": created.description, "replaced": replaced.description, "read": templates.get(name).description,
-        "listed": name in [each.name for each in templates.list()], "prepared": len(templates.prepare(name)),
+        "listed": [each.name for each in templates.list(name_prefix=name)] == [name], "prepared": len(templates.prepare(name)),
     }
     templates.delete(name)
     return {**told, "gone": refusal(lambda: templates.get(name))}
@@ -67,7 +67,11 @@ def executions(play: Scenario, step: Json, _: Json) -> Json:
     box = box_of(play, step)
     found = box.executions()
     record = box.execution(found[0].id).record()
-    return {"count": len(found), "states": [each.state for each in found], "stdout": record.result.stdout if record.result else None}
+    filtered = [len(box.executions(kind=kind)) for kind in ("command", "code")]
+    return {
+        "count": len(found), "states": [each.state for each in found], "filtered": filtered,
+        "stdout": record.result.stdout if record.result else None,
+    }
 
 
 def changes(play: Scenario, step: Json, _: Json) -> Json:

@@ -51,6 +51,8 @@ export interface components {
         ContainerList: {
             /** @description Oldest first. */
             containers: components["schemas"]["Sandbox"][] | null;
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
         };
         Context: {
             /** Format: date-time */
@@ -66,6 +68,8 @@ export interface components {
         ContextList: {
             /** @description By name; at most 16. */
             contexts: components["schemas"]["Context"][] | null;
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
         };
         CreatedKey: {
             /** Format: date-time */
@@ -234,6 +238,8 @@ export interface components {
              * @description Of the answer, in HTTP.
              */
             status?: number;
+            /** @description Of the caller, as the issuer of its token names it; absent for the holder of an API key. */
+            subject?: string;
             /** @description The path of the request, without its query. */
             target?: string;
             /** @description Of the caller, or of the session of an event; absent for a caller that is not known. */
@@ -600,6 +606,8 @@ export interface components {
             };
         };
         NodeList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
             /** @description By name. */
             nodes: components["schemas"]["NodeInfo"][] | null;
         };
@@ -649,6 +657,8 @@ export interface components {
             min?: number | null;
         };
         PoolList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
             /** @description By template; of those that have one. */
             pools: components["schemas"]["Pool"][] | null;
         };
@@ -701,6 +711,8 @@ export interface components {
             state: string;
         };
         ProcessList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
             /** @description By number. Those that outlived their execution are among them. */
             processes: components["schemas"]["Process"][] | null;
         };
@@ -809,6 +821,9 @@ export interface components {
                     min?: number;
                 };
             }[];
+        };
+        PushedTemplates: {
+            templates: components["schemas"]["Template"][] | null;
         };
         QuestionBody: {
             /** @description The code so far. None of it is run. */
@@ -1058,6 +1073,9 @@ export interface components {
             version: string;
         };
         RuntimeList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
+            /** @description By name and version. */
             runtimes: components["schemas"]["RuntimeInfo"][] | null;
         };
         Sandbox: {
@@ -1215,6 +1233,9 @@ export interface components {
             type: "progress" | "created" | "prepared" | "failed";
         };
         TemplateList: {
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
+            /** @description By name. */
             templates: components["schemas"]["Template"][] | null;
         };
         TenantList: {
@@ -1273,6 +1294,8 @@ export interface components {
         TransitionList: {
             /** @description Oldest first. */
             events: components["schemas"]["Transition"][] | null;
+            /** @description Asks for the next page; empty on the last. */
+            next_cursor: string;
         };
         Truncated: {
             result?: boolean;

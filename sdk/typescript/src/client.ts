@@ -145,6 +145,15 @@ export class Yurt {
     }
   }
 
+  /** Returns the entries of all pages of a list. member is the list's name in a page. */
+  async whole<T>(path: string, member: string, query: Query = {}, options: CallOptions = {}): Promise<T[]> {
+    const found: T[] = [];
+    for await (const page of this.pages<{ next_cursor: string } & Record<string, unknown>>(path, query, options)) {
+      found.push(...((page[member] as T[] | null) ?? []));
+    }
+    return found;
+  }
+
   /** Says which build the server is. */
   version(options: CallOptions = {}): Promise<Version> {
     return this.call("GET", "/version", options);
@@ -152,12 +161,12 @@ export class Yurt {
 
   /** Lists the installed language runtimes. */
   async runtimes(options: CallOptions = {}): Promise<RuntimeInfo[]> {
-    return (await this.call<{ runtimes: RuntimeInfo[] | null }>("GET", API + "/runtimes", options)).runtimes ?? [];
+    return this.whole<RuntimeInfo>(API + "/runtimes", "runtimes", {}, options);
   }
 
   /** Lists the sandboxes under the sessions, the warm ones too, oldest first. */
   async containers(options: CallOptions = {}): Promise<Container[]> {
-    return (await this.call<{ containers: Container[] | null }>("GET", API + "/containers", options)).containers ?? [];
+    return this.whole<Container>(API + "/containers", "containers", {}, options);
   }
 
   /** Yields each event of a stream. */

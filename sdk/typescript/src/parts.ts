@@ -33,7 +33,7 @@ export class Contexts {
   }
 
   async list(options: CallOptions = {}): Promise<Context[]> {
-    return (await this.#client.call<{ contexts: Context[] | null }>("GET", this.#path, options)).contexts ?? [];
+    return this.#client.whole<Context>(this.#path, "contexts", {}, options);
   }
 
   /** Gives a context a fresh interpreter. */
@@ -67,7 +67,7 @@ export class Processes {
   }
 
   async list(options: CallOptions = {}): Promise<Process[]> {
-    return (await this.#client.call<{ processes: Process[] | null }>("GET", this.#path, options)).processes ?? [];
+    return this.#client.whole<Process>(this.#path, "processes", {}, options);
   }
 
   async sendSignal(pid: number, signal: string | number, options: CallOptions = {}): Promise<void> {
@@ -88,8 +88,9 @@ export class Templates {
     this.#client = client;
   }
 
-  async list(options: CallOptions = {}): Promise<Template[]> {
-    return (await this.#client.call<{ templates: Template[] | null }>("GET", this.#path, options)).templates ?? [];
+  /** Lists the templates that match, by name. */
+  async list({ namePrefix, runtime, ...options }: CallOptions & { namePrefix?: string; runtime?: string } = {}): Promise<Template[]> {
+    return this.#client.whole<Template>(this.#path, "templates", { name_prefix: namePrefix, runtime }, options);
   }
 
   get(name: string, options: CallOptions = {}): Promise<Template> {
@@ -144,7 +145,7 @@ export class Nodes {
 
   /** Lists the nodes by name, as they were last heard. */
   async list(options: CallOptions = {}): Promise<NodeInfo[]> {
-    return (await this.#client.call<{ nodes: NodeInfo[] | null }>("GET", this.#path, options)).nodes ?? [];
+    return this.#client.whole<NodeInfo>(this.#path, "nodes", {}, options);
   }
 
   /** Has a node take no new sandboxes, and ends those on it once the grace is over, of seconds or text such as "10m". */
@@ -168,7 +169,7 @@ export class Pools {
   }
 
   async list(options: CallOptions = {}): Promise<Pool[]> {
-    return (await this.#client.call<{ pools: Pool[] | null }>("GET", this.#path, options)).pools ?? [];
+    return this.#client.whole<Pool>(this.#path, "pools", {}, options);
   }
 
   get(template: string, options: CallOptions = {}): Promise<Pool> {

@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError, YurtError } from "./errors.js";
 import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
 import type {
-  CreatedKey, ExecutionList, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionList, Transition,
+  CreatedKey, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionList, Transition,
 } from "./models.js";
 import { Contexts, Processes } from "./parts.js";
 import { LogEntry, type Result } from "./results.js";
@@ -46,6 +46,13 @@ export interface ListOptions extends Place {
   agentId?: string;
   /** Those that have ended and are not forgotten yet, too. */
   ended?: boolean;
+}
+
+/** The executions to list: those that match all that is given. */
+export interface ExecutionsOptions extends CallOptions {
+  state?: ExecutionSummary["state"];
+  kind?: ExecutionSummary["kind"];
+  language?: string;
 }
 
 /** Options that commands and code share. An abort of the signal cancels the execution. */
@@ -140,8 +147,8 @@ export class Sandbox {
     plainObject(metadata, "metadata", "texts");
     const filter = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
     const found: Session[] = [];
-    for await (const page of client.pages<SessionList>(`${API}/sessions`, { ...filter, template_id: template, agent_id: agentId }, { signal })) {
-      found.push(...(page.sessions ?? []).filter((session) => ended || !session.ended_at));
+    for await (const page of client.pages<SessionList>(`${API}/sessions`, { ...filter, template_id: template, agent_id: agentId, live: ended ? undefined : true }, { signal })) {
+      found.push(...(page.sessions ?? []));
     }
     return found;
   }
@@ -214,16 +221,14 @@ export class Sandbox {
     }
   }
 
-  /** Lists what ran and runs in the sandbox, newest first, without the results; execution(id) has those. */
-  async executions(options: CallOptions = {}): Promise<ExecutionSummary[]> {
-    const found: ExecutionSummary[] = [];
-    for await (const page of this.client.pages<ExecutionList>(this.#path + "/executions", {}, options)) found.push(...(page.executions ?? []));
-    return found;
+  /** Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those. */
+  async executions({ state, kind, language, ...options }: ExecutionsOptions = {}): Promise<ExecutionSummary[]> {
+    return this.client.whole<ExecutionSummary>(this.#path + "/executions", "executions", { state, kind, language }, options);
   }
 
   /** Lists the changes of the sandbox's state, oldest first. */
   async events(options: CallOptions = {}): Promise<Transition[]> {
-    return (await this.client.call<{ events: Transition[] | null }>("GET", this.#path + "/events", options)).events ?? [];
+    return this.client.whole<Transition>(this.#path + "/events", "events", {}, options);
   }
 
   /**

@@ -39,7 +39,7 @@ export async function template(play, _, { name, source }) {
   const replaced = await templates.replace(name, source.replace("%s", "second"));
   const told = {
     created: created.description, replaced: replaced.description, read: (await templates.get(name)).description,
-    listed: (await templates.list()).some((each) => each.name === name), prepared: (await templates.prepare(name)).length,
+    listed: (await templates.list({ namePrefix: name })).map((each) => each.name).join() === name, prepared: (await templates.prepare(name)).length,
   };
   await templates.delete(name);
   return { ...told, gone: await refusal(() => templates.get(name)) };
@@ -55,7 +55,8 @@ export async function executions(play, step) {
   const box = boxOf(play, step);
   const found = await box.executions();
   const { result } = await box.execution(found[0].id).record();
-  return { count: found.length, states: found.map((each) => each.state), stdout: result?.stdout };
+  const filtered = await Promise.all(["command", "code"].map(async (kind) => (await box.executions({ kind })).length));
+  return { count: found.length, states: found.map((each) => each.state), filtered, stdout: result?.stdout };
 }
 
 export async function changes(play, step) {

@@ -68,7 +68,7 @@ func template(ctx context.Context, client *yurtclient.Client, s *step) (any, err
 	}
 	replaced, replaceErr := client.ReplaceTemplate(ctx, with.Name, source("second"))
 	read, readErr := client.Template(ctx, with.Name)
-	all, listErr := client.Templates(ctx)
+	all, listErr := client.Templates(ctx, yurtclient.TemplateFilter{NamePrefix: with.Name})
 	prepared, prepareErr := client.PrepareTemplate(ctx, with.Name, silent)
 	if err := errors.Join(replaceErr, readErr, listErr, prepareErr, client.DeleteTemplate(ctx, with.Name)); err != nil {
 		return nil, err
@@ -104,12 +104,17 @@ func pool(ctx context.Context, client *yurtclient.Client, s *step) (any, error) 
 }
 
 func executions(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	var counts []int
 	var found []yurt.Execution
-	for execution, err := range box.Executions(ctx) {
-		if err != nil {
-			return nil, err
+	for _, kind := range []yurt.ExecutionKind{yurt.KindCommand, yurt.KindCode, ""} {
+		found = nil
+		for execution, err := range box.Executions(ctx, yurtclient.ExecutionFilter{Kind: kind}) {
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, execution)
 		}
-		found = append(found, execution)
+		counts = append(counts, len(found))
 	}
 	states := []yurt.ExecutionState{}
 	for i := range found {
@@ -119,7 +124,7 @@ func executions(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return object{"count": len(found), "states": states, "stdout": record.Result.Stdout}, nil
+	return object{"count": len(found), "states": states, "filtered": counts[:2], "stdout": record.Result.Stdout}, nil
 }
 
 func changes(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {

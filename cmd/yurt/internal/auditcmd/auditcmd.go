@@ -118,7 +118,7 @@ func (v viewer) run(ctx context.Context, o options) (err error) {
 	for i, e := range entries {
 		rows[i] = row(e)
 	}
-	v.PrintTable([]string{"at", "tenant", "key", "from", "action", "decision", "session", "detail"}, rows)
+	v.PrintTable([]string{"at", "tenant", "caller", "from", "action", "decision", "session", "detail"}, rows)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func row(e access.Entry) []string {
 	if e.Count > 1 {
 		detail += fmt.Sprintf(" (%d times)", e.Count)
 	}
-	return []string{e.At.Format(time.RFC3339), e.Tenant, e.KeyID, e.Address, e.Action, string(e.Decision), e.SessionID, printable(detail)}
+	return []string{e.At.Format(time.RFC3339), e.Tenant, printable(cmp.Or(e.KeyID, e.Subject)), e.Address, e.Action, string(e.Decision), e.SessionID, printable(detail)}
 }
 
 // printable returns text without characters that a terminal acts upon: the path of a request has any.

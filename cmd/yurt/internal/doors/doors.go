@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/meter"
+	"github.com/yurtrun/yurt/controller/oidc"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/tenancy"
 )
@@ -28,6 +29,7 @@ type Flags struct {
 	auditRetention time.Duration
 	perKey         float64
 	perAddress     float64
+	oidc           oidcFlags
 }
 
 // Add adds the flags.
@@ -36,6 +38,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.auditRetention, "audit-retention", audit.DefaultRetention, "how long the database keeps entries of the audit log, at least 24h")
 	flags.Float64Var(&f.perKey, "rate-limit-key", 0, "the most requests a second of an API key, at all controllers together; 0 for no limit")
 	flags.Float64Var(&f.perAddress, "rate-limit-address", 0, "the most requests a second of an address, likewise; do not set it behind a proxy, whose address all requests have")
+	f.oidc.add(flags)
 }
 
 // Rates returns the bounds of requests, which so many controllers share as live says.
@@ -53,7 +56,8 @@ func (f *Flags) Check() error {
 			return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%v is out of range; give 0 for no limit, or up to %v requests a second", value, maxRate)
 		}
 	}
-	return nil
+	_, err := f.oidc.config(nil)
+	return err
 }
 
 // maxRate is the highest limit, in requests a second.
@@ -65,6 +69,7 @@ type Doors struct {
 	Audit  *audit.Log
 	Beside []func(ctx context.Context) error
 	store  *storage.Storage
+	issuer *oidc.Issuer // nil without one
 	meter  *meter.Recorder
 }
 
@@ -76,15 +81,29 @@ func (f *Flags) Open(store *storage.Storage, logger *slog.Logger, metrics promet
 		return nil, err
 	}
 	d.Beside = append(d.Beside, d.Audit.Run)
+	if !f.HasIssuer() {
+		return d, nil
+	}
+	config, err := f.oidc.config(logger)
+	if err != nil {
+		return nil, err
+	}
+	if d.issuer, err = oidc.New(config); err != nil {
+		return nil, err
+	}
+	d.Beside = append(d.Beside, d.issuer.Run)
 	return d, nil
 }
 
-// AskForKeys makes the part that checks API keys.
+// AskForKeys makes the part that checks API keys, and the tokens of an issuer if there is one.
 func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics prometheus.Registerer) (err error) {
-	if err := d.store.NeedKey(ctx); err != nil {
+	config := auth.Config{Store: d.store.Keys, Logger: logger, Metrics: metrics}
+	if d.issuer != nil {
+		config.Issuer = d.issuer
+	} else if err := d.store.NeedKey(ctx); err != nil {
 		return err
 	}
-	if d.Keys, err = auth.New(auth.Config{Store: d.store.Keys, Logger: logger, Metrics: metrics}); err != nil {
+	if d.Keys, err = auth.New(config); err != nil {
 		return err
 	}
 	d.Beside = append(d.Beside, d.Keys.Run)

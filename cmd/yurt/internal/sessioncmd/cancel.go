@@ -52,18 +52,13 @@ func (a *app) cancelExecution(ctx context.Context, sessionID, executionID string
 
 // latestRunning returns the latest execution of a session that has not ended.
 func latestRunning(ctx context.Context, client *yurtclient.Client, sessionID string) (string, error) {
-	for cursor := ""; ; {
-		page, err := client.Executions(ctx, sessionID, cursor)
+	for e, err := range yurtclient.EachExecution(ctx, client, sessionID, yurtclient.ExecutionFilter{}) {
 		if err != nil {
 			return "", err
 		}
-		for _, e := range page.Executions {
-			if !e.State.Ended() {
-				return e.ID, nil
-			}
-		}
-		if cursor = page.NextCursor; cursor == "" {
-			return "", yurt.Errorf(yurt.CodeExecutionNotFound, "session %s has no execution that runs", sessionID)
+		if !e.State.Ended() {
+			return e.ID, nil
 		}
 	}
+	return "", yurt.Errorf(yurt.CodeExecutionNotFound, "session %s has no execution that runs", sessionID)
 }

@@ -18,6 +18,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 		filter   yurtclient.SessionFilter
 		state    string
 		all      bool
+		limit    int
 		metadata []string
 	)
 	cmd := &cobra.Command{
@@ -34,7 +35,8 @@ func newSessionListCommand(a *app) *cobra.Command {
 				return err
 			}
 			filter.State = yurt.SessionState(state)
-			return a.listSessions(cmd.Context(), filter, all || state != "")
+			filter.Live = !all && state == ""
+			return a.listSessions(cmd.Context(), filter, limit)
 		},
 	}
 	flags := cmd.Flags()
@@ -42,6 +44,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 	flags.StringVar(&state, "state", "", "only those in this state")
 	flags.StringVarP(&filter.TemplateID, "template", "t", "", "only those of this template")
 	flags.StringVar(&filter.AgentID, "agent", "", "only those of this agent")
+	flags.IntVar(&limit, "limit", 0, "only the newest N (default: all)")
 	flags.StringArrayVar(&metadata, "metadata", nil, "only those with KEY=VALUE; may be repeated")
 	a.CompletesFlag(cmd, "template", cli.TemplateNames)
 	cli.RegisterCompletion(cmd, "state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -55,12 +58,12 @@ func stateNames() (names []cobra.Completion) {
 	return names
 }
 
-func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter, ended bool) error {
+func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter, limit int) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
 	}
-	sessions, err := findSessions(ctx, client, filter, ended)
+	sessions, err := findSessions(ctx, client, filter, limit)
 	if err != nil {
 		return err
 	}
@@ -83,22 +86,17 @@ func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter,
 	return nil
 }
 
-// findSessions reads all pages of a list. The list is never nil: JSON shows an empty one.
-func findSessions(ctx context.Context, client *yurtclient.Client, filter yurtclient.SessionFilter, ended bool) ([]yurt.Session, error) {
+// findSessions reads all pages of a list, or as many as it takes for limit sessions, where that is not 0. The list is never nil: JSON
+// shows an empty one.
+func findSessions(ctx context.Context, client *yurtclient.Client, filter yurtclient.SessionFilter, limit int) ([]yurt.Session, error) {
 	sessions := []yurt.Session{}
-	for {
-		page, err := client.Sessions(ctx, filter)
+	for session, err := range yurtclient.EachSession(ctx, client, filter) {
 		if err != nil {
 			return nil, err
 		}
-		for _, session := range page.Sessions {
-			if ended || !session.State.Ended() {
-				sessions = append(sessions, session)
-			}
+		if sessions = append(sessions, session); len(sessions) == limit {
+			break
 		}
-		if page.NextCursor == "" {
-			return sessions, nil
-		}
-		filter.Cursor = page.NextCursor
 	}
+	return sessions, nil
 }

@@ -100,7 +100,7 @@ func (a *app) stopAllSessions(ctx context.Context, yes bool, options ...yurtclie
 	if err != nil {
 		return err
 	}
-	sessions, err := findSessions(ctx, client, yurtclient.SessionFilter{}, false)
+	sessions, err := findSessions(ctx, client, yurtclient.SessionFilter{Live: true}, 0)
 	if err != nil {
 		return err
 	}

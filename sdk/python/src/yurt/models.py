@@ -41,6 +41,8 @@ class Completion(msgspec.Struct, kw_only=True):
 class ContainerList(msgspec.Struct, kw_only=True):
     containers: list[Sandbox] | None
     """Oldest first."""
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
 
 
 class Context(msgspec.Struct, kw_only=True):
@@ -55,6 +57,8 @@ class Context(msgspec.Struct, kw_only=True):
 class ContextList(msgspec.Struct, kw_only=True):
     contexts: list[Context] | None
     """By name; at most 16."""
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
 
 
 class CreatedKey(msgspec.Struct, kw_only=True):
@@ -116,6 +120,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """That the action was about."""
     status: int | None = None
     """Of the answer, in HTTP."""
+    subject: str | None = None
+    """Of the caller, as the issuer of its token names it; absent for the holder of an API key."""
     target: str | None = None
     """The path of the request, without its query."""
     tenant: str | None = None
@@ -310,6 +316,8 @@ class NodeInfo(msgspec.Struct, kw_only=True):
 
 
 class NodeList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
     nodes: list[NodeInfo] | None
     """By name."""
 
@@ -337,6 +345,8 @@ class Pool(msgspec.Struct, kw_only=True):
 
 
 class PoolList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
     pools: list[Pool] | None
     """By template; of those that have one."""
 
@@ -384,8 +394,14 @@ class Process(msgspec.Struct, kw_only=True):
 
 
 class ProcessList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
     processes: list[Process] | None
     """By number. Those that outlived their execution are among them."""
+
+
+class PushedTemplates(msgspec.Struct, kw_only=True):
+    templates: list[Template] | None
 
 
 class QuotaUse(msgspec.Struct, kw_only=True):
@@ -492,7 +508,10 @@ class RuntimeInfo(msgspec.Struct, kw_only=True):
 
 
 class RuntimeList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
     runtimes: list[RuntimeInfo] | None
+    """By name and version."""
 
 
 class Sandbox(msgspec.Struct, kw_only=True):
@@ -601,7 +620,10 @@ class TemplateEvent(msgspec.Struct, kw_only=True):
 
 
 class TemplateList(msgspec.Struct, kw_only=True):
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
     templates: list[Template] | None
+    """By name."""
 
 
 class TenantList(msgspec.Struct, kw_only=True):
@@ -634,6 +656,8 @@ class Transition(msgspec.Struct, kw_only=True):
 class TransitionList(msgspec.Struct, kw_only=True):
     events: list[Transition] | None
     """Oldest first."""
+    next_cursor: str
+    """Asks for the next page; empty on the last."""
 
 
 class Truncated(msgspec.Struct, kw_only=True):

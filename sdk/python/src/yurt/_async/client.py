@@ -113,11 +113,11 @@ class AsyncYurt:
 
     async def runtimes(self) -> list[models.RuntimeInfo]:
         """Lists the installed language runtimes."""
-        return (await self.call(models.RuntimeList, "GET", API + "/runtimes")).runtimes or []
+        return [runtime async for page in self.pages(models.RuntimeList, API + "/runtimes") for runtime in page.runtimes or ()]
 
     async def containers(self) -> list[models.Sandbox]:
         """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
-        return (await self.call(models.ContainerList, "GET", API + "/containers")).containers or []
+        return [container async for page in self.pages(models.ContainerList, API + "/containers") for container in page.containers or ()]
 
     async def events(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,

@@ -24,7 +24,7 @@ class AsyncContexts:
         self._path = session_path + "/contexts"
 
     async def list(self) -> list[models.Context]:
-        return (await self._client.call(models.ContextList, "GET", self._path)).contexts or []
+        return [context async for page in self._client.pages(models.ContextList, self._path) for context in page.contexts or ()]
 
     async def restart(self, name: str = "default", *, language: str | None = None) -> None:
         """Gives a context a fresh interpreter."""
@@ -54,7 +54,7 @@ class AsyncProcesses:
         self._path = session_path + "/processes"
 
     async def list(self) -> list[models.Process]:
-        return (await self._client.call(models.ProcessList, "GET", self._path)).processes or []
+        return [process async for page in self._client.pages(models.ProcessList, self._path) for process in page.processes or ()]
 
     async def signal(self, pid: int, signal: str | int) -> None:
         await self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
@@ -70,8 +70,10 @@ class AsyncTemplates:
         self._client = client
         self._path = API + "/templates"
 
-    async def list(self) -> list[models.Template]:
-        return (await self._client.call(models.TemplateList, "GET", self._path)).templates or []
+    async def list(self, *, name_prefix: str | None = None, runtime: str | None = None) -> list[models.Template]:
+        """Lists the templates that match, by name."""
+        pages = self._client.pages(models.TemplateList, self._path, given(name_prefix=name_prefix, runtime=runtime))
+        return [template async for page in pages for template in page.templates or ()]
 
     async def get(self, name: str) -> models.Template:
         return await self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
@@ -124,7 +126,7 @@ class AsyncNodes:
 
     async def list(self) -> list[models.NodeInfo]:
         """Lists the nodes by name, as they were last heard."""
-        return (await self._client.call(models.NodeList, "GET", self._path)).nodes or []
+        return [node async for page in self._client.pages(models.NodeList, self._path) for node in page.nodes or ()]
 
     async def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
         """Has a node take no new sandboxes, and ends those on it once the grace is over."""
@@ -143,7 +145,7 @@ class AsyncPools:
         self._path = API + "/pools"
 
     async def list(self) -> list[models.Pool]:
-        return (await self._client.call(models.PoolList, "GET", self._path)).pools or []
+        return [pool async for page in self._client.pages(models.PoolList, self._path) for pool in page.pools or ()]
 
     async def get(self, template: str) -> models.Pool:
         return await self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")

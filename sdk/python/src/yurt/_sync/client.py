@@ -114,11 +114,11 @@ class Yurt:
 
     def runtimes(self) -> list[models.RuntimeInfo]:
         """Lists the installed language runtimes."""
-        return (self.call(models.RuntimeList, "GET", API + "/runtimes")).runtimes or []
+        return [runtime for page in self.pages(models.RuntimeList, API + "/runtimes") for runtime in page.runtimes or ()]
 
     def containers(self) -> list[models.Sandbox]:
         """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
-        return (self.call(models.ContainerList, "GET", API + "/containers")).containers or []
+        return [container for page in self.pages(models.ContainerList, API + "/containers") for container in page.containers or ()]
 
     def events(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,

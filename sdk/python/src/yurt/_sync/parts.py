@@ -25,7 +25,7 @@ class Contexts:
         self._path = session_path + "/contexts"
 
     def list(self) -> list[models.Context]:
-        return (self._client.call(models.ContextList, "GET", self._path)).contexts or []
+        return [context for page in self._client.pages(models.ContextList, self._path) for context in page.contexts or ()]
 
     def restart(self, name: str = "default", *, language: str | None = None) -> None:
         """Gives a context a fresh interpreter."""
@@ -55,7 +55,7 @@ class Processes:
         self._path = session_path + "/processes"
 
     def list(self) -> list[models.Process]:
-        return (self._client.call(models.ProcessList, "GET", self._path)).processes or []
+        return [process for page in self._client.pages(models.ProcessList, self._path) for process in page.processes or ()]
 
     def signal(self, pid: int, signal: str | int) -> None:
         self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
@@ -71,8 +71,10 @@ class Templates:
         self._client = client
         self._path = API + "/templates"
 
-    def list(self) -> list[models.Template]:
-        return (self._client.call(models.TemplateList, "GET", self._path)).templates or []
+    def list(self, *, name_prefix: str | None = None, runtime: str | None = None) -> list[models.Template]:
+        """Lists the templates that match, by name."""
+        pages = self._client.pages(models.TemplateList, self._path, given(name_prefix=name_prefix, runtime=runtime))
+        return [template for page in pages for template in page.templates or ()]
 
     def get(self, name: str) -> models.Template:
         return self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
@@ -125,7 +127,7 @@ class Nodes:
 
     def list(self) -> list[models.NodeInfo]:
         """Lists the nodes by name, as they were last heard."""
-        return (self._client.call(models.NodeList, "GET", self._path)).nodes or []
+        return [node for page in self._client.pages(models.NodeList, self._path) for node in page.nodes or ()]
 
     def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
         """Has a node take no new sandboxes, and ends those on it once the grace is over."""
@@ -144,7 +146,7 @@ class Pools:
         self._path = API + "/pools"
 
     def list(self) -> list[models.Pool]:
-        return (self._client.call(models.PoolList, "GET", self._path)).pools or []
+        return [pool for page in self._client.pages(models.PoolList, self._path) for pool in page.pools or ()]
 
     def get(self, template: str) -> models.Pool:
         return self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")

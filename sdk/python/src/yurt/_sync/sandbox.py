@@ -83,11 +83,12 @@ class Sandbox:
         own = client or Yurt(url)
         if not isinstance(metadata or {}, Mapping):
             raise InvalidArgumentError(f"it is of type {type(metadata).__name__}; give a dict", code="invalid_argument", field="metadata")
-        params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
+        live = None if ended else "true"
+        params = given(template_id=template, agent_id=agent_id, live=live, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
         found: list[models.Session] = []
         try:
             for page in own.pages(models.SessionList, API + "/sessions", params):
-                found.extend(s for s in page.sessions or () if ended or s.ended_at is None)
+                found.extend(page.sessions or ())
             return found
         finally:
             if client is None:
@@ -181,14 +182,17 @@ class Sandbox:
                 return
             yield entry
 
-    def executions(self) -> List[models.Execution]:
-        """Lists what ran and runs in the sandbox, newest first, without the results; execution(id) has those."""
-        pages = self._client.pages(models.ExecutionList, self._path + "/executions")
+    def executions(
+        self, *, state: str | None = None, kind: str | None = None, language: str | None = None,
+    ) -> List[models.Execution]:
+        """Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those."""
+        params = given(state=state, kind=kind, language=language)
+        pages = self._client.pages(models.ExecutionList, self._path + "/executions", params)
         return [execution for page in pages for execution in page.executions or ()]
 
     def events(self) -> List[models.Transition]:
         """Lists the changes of the sandbox's state, oldest first."""
-        return (self._client.call(models.TransitionList, "GET", self._path + "/events")).events or []
+        return [change for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]
 
     def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
         """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.
