@@ -7,6 +7,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/test/smalldisk"
 )
 
 // keptBytes is how much output the store has of executions.
@@ -73,5 +75,31 @@ func TestEndWhileRunningKeepsLargeOutput(t *testing.T) {
 	}
 	if whole.Stdout != text || whole.Truncated.Stdout || got.Error.Type != yurt.ErrorTypeSessionEnded {
 		t.Errorf("%d bytes are kept, want %d; %+v, %+v", len(whole.Stdout), len(text), whole.Truncated, got.Error)
+	}
+}
+
+// TestFullDiskKeepsEnds: an execution whose output a full disk has no room for ends without it, and says so.
+func TestFullDiskKeepsEnds(t *testing.T) {
+	disk := smalldisk.InMemory(t, 20<<20, "")
+	w := newWorld(t, disk.Dir)
+	t.Cleanup(w.close)
+	s := w.create(yurt.ModePersistent)
+	e, err := w.Execute(t.Context(), s.ID, execution.Request{
+		Command: execution.ShellCommand(strings.Repeat("env BIG ", 50) + "block"),
+		Env:     map[string]string{"BIG": strings.Repeat("x", 100<<10)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.Fill()
+	go func() { _, _ = w.EndSession(t.Context(), s.ID) }() // ends it, and waits for the node
+	w.wait(e)
+	stored, err := w.store.Execution(t.Context(), s.ID, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := stored.Result
+	if got.OutputBytes(yurt.EventStdout) != 0 || !got.Truncated.Stdout || got.Error == nil || got.Error.Type != yurt.ErrorTypeSessionEnded {
+		t.Errorf("it ended with %d bytes, %+v, %+v", got.OutputBytes(yurt.EventStdout), got.Truncated, got.Error)
 	}
 }

@@ -161,10 +161,10 @@ func errorTypeOf(result *yurt.Result) string {
 	return result.Error.Type
 }
 
-// storeResult stores the result and the step that the session takes with it. It waits for a store that is away, or has no
-// room; when the controller is closed meanwhile, the next one that follows the execution gets the result from the node. It
-// tries a few times again when the store fails otherwise; then only the callers that wait now have the result, and the next
-// sweep judges the session.
+// storeResult stores the result and the step that the session takes with it. It waits for a store that is away or has no
+// room; a full disk soon gets the result without its output, for which there is room. When the controller is closed
+// meanwhile, the next one that follows the execution gets the result from the node. It tries a few times again when the
+// store fails otherwise; then only the callers that wait now have the result, and the next sweep judges the session.
 func (t *Tracker) storeResult(run *inflight, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool) {
 	for try := 1; ; try++ {
 		session, ended, err := t.storeOnce(run, result, change)
@@ -175,6 +175,9 @@ func (t *Tracker) storeResult(run *inflight, result *yurt.Result, change contrac
 		if lost := (*contract.OutputError)(nil); errors.As(err, &lost) && !unanswered(lost.Err) {
 			result = withoutOutput(result)
 			continue
+		}
+		if yurt.CodeOf(err) == yurt.CodeDiskFull && try == finishTries {
+			result = small(result)
 		}
 		passes := slices.Contains([]yurt.Code{yurt.CodeUnavailable, yurt.CodeDiskFull}, yurt.CodeOf(err))
 		if try >= finishTries && !passes || t.life.Context().Err() != nil {
@@ -191,6 +194,15 @@ func withoutOutput(result *yurt.Result) *yurt.Result {
 	rest.Truncated.Stdout = rest.Truncated.Stdout || result.OutputBytes(yurt.EventStdout) > 0
 	rest.Truncated.Stderr = rest.Truncated.Stderr || result.OutputBytes(yurt.EventStderr) > 0
 	return &rest
+}
+
+// small returns a result that a full disk has room for: without output, value and displays, which it says of each.
+func small(result *yurt.Result) *yurt.Result {
+	rest := withoutOutput(result)
+	rest.Truncated.Result = rest.Truncated.Result || len(result.Result) > 0
+	rest.Truncated.Results = rest.Truncated.Results || len(result.Displays) > 0
+	rest.Result, rest.Displays, rest.MainDisplay = nil, nil, nil
+	return rest
 }
 
 func (t *Tracker) storeOnce(run *inflight, result *yurt.Result, change contract.SessionChange) (yurt.Session, bool, error) {
