@@ -61,6 +61,7 @@ type Controller struct {
 	placer    contract.Placer
 	metrics   *metrics
 	ledger    *ledger
+	creates   *creates
 	storing   *turns.Gate // for creates that are about to be stored; tenants take turns
 	tracker   *execution.Tracker
 	keeper    *fleet.Keeper
@@ -89,7 +90,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		Catalog: &Catalog{store: config.Store, placer: config.Placer, builtIn: templates},
 		life:    life.New(config.Clock, config.Logger), store: config.Store, placer: config.Placer, deadlines: fleet.NewDeadlines(),
-		storing: turns.NewGate(storedAtOnce),
+		creates: newCreates(), storing: turns.NewGate(storedAtOnce),
 	}
 	timed, _ := config.Store.(contract.ClockStore)
 	leases, _ := config.Store.(lease.Store)

@@ -25,20 +25,30 @@ const (
 
 // CreateSession makes a session and returns it once its sandbox is ready; asked to
 // reuse, it returns one that the agent has, if there is one. When the caller leaves before
-// that, the session is ended, unless an idempotency key or reuse lets the caller find it
+// that, the wait and the session end, unless an idempotency key or reuse lets the caller find it
 // again.
 func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
 	if err := c.life.Serving(); err != nil {
 		return yurt.Session{}, err
 	}
+	ctx, leave, err := c.creates.enter(ctx)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	defer leave()
 	session, template, err := c.newSession(ctx, req)
 	if err != nil {
 		return yurt.Session{}, err
 	}
+	create := c.createSession
 	if req.Reuse {
-		return c.reuseOrCreate(ctx, req, session, template)
+		create = c.reuseOrCreate
 	}
-	return c.createSession(ctx, req, session, template)
+	session, err = create(ctx, req, session, template)
+	if yurt.CodeOf(err) == yurt.CodeCanceled {
+		err = context.Cause(ctx) // which says why, where the controller stops
+	}
+	return session, err
 }
 
 // createSession makes the session, unless its idempotency key names one that exists. It returns [contract.ErrReuseTaken] when another
@@ -122,10 +132,14 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	begin := c.life.Clock.Now()
 	spec := session.SandboxSpec(template)
 	spec.Files = files
-	placing, span := tracing.Start(work, "place", attribute.String("yurt.session", session.ID), attribute.String("yurt.template", template.Name))
-	sandbox, placement, err := c.placer.Place(placing, spec, c.hints(work, session))
-	span.SetAttributes(attribute.String("yurt.placement", string(placement.Kind)), attribute.String("yurt.node", placement.Node))
-	tracing.End(span, err)
+	until := ctx // for so long is a sandbox waited for
+	if findable {
+		until = c.creates.stopping
+	}
+	sandbox, placement, err := c.findSandbox(work, until, session, spec)
+	if err != nil && until.Err() != nil {
+		return yurt.Session{}, c.giveUp(work, session.ID, context.Cause(until))
+	}
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.ledger.Fail(work, session.ID, reason); failErr != nil {
@@ -144,11 +158,22 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	c.metrics.sessionCreated(placement.Kind, c.life.Clock.Now().Sub(begin))
 	c.life.Log.InfoContext(ctx, "session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
 	c.deadlines.Arm(ready)
-	if ctx.Err() != nil && !findable {
-		_, err := c.ledger.end(work, ready.ID, "the caller left before it was ready")
-		return yurt.Session{}, errors.Join(ctx.Err(), err)
+	if until.Err() != nil {
+		return yurt.Session{}, c.giveUp(work, ready.ID, context.Cause(until))
 	}
 	return ready, nil
+}
+
+// findSandbox has a sandbox made, or found, for a session, unless the wait ends before.
+func (c *Controller) findSandbox(ctx, until context.Context, session yurt.Session, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error) {
+	ctx, span := tracing.Start(ctx, "place", attribute.String("yurt.session", session.ID), attribute.String("yurt.template", spec.Template.Name))
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(until, end)()
+	sandbox, placement, err := c.placer.Place(ctx, spec, c.hints(ctx, session))
+	span.SetAttributes(attribute.String("yurt.placement", string(placement.Kind)), attribute.String("yurt.node", placement.Node))
+	tracing.End(span, err)
+	return sandbox, placement, err
 }
 
 // Sessions lists sessions, newest first, ended ones included while they are kept.

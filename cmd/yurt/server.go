@@ -216,15 +216,15 @@ func (s *apiServer) awaitReady(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// shutdown takes no new requests, ends the sessions if the server is set to do so, which ends most
-// waiting requests, then all that still wait, and then those sessions that came into being
-// meanwhile.
+// shutdown takes no new requests, refuses the creates that wait, ends the sessions if the server is set to do so, which ends most
+// waiting requests, and then all that still wait.
 func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- server.Shutdown(ctx) }()
-	err := s.atEnd(ctx)
+	err := s.controller.RefuseCreates(ctx)
+	err = errors.Join(err, s.atEnd(ctx))
 	s.api.Drain()
 	if s.older != nil {
 		s.older.Drain()
@@ -235,7 +235,7 @@ func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 	if <-drained != nil {
 		err = errors.Join(err, server.Close()) // cuts off those that do not end
 	}
-	return errors.Join(err, s.atEnd(ctx))
+	return err
 }
 
 // endSessions ends every session that has not ended.

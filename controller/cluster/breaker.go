@@ -40,6 +40,13 @@ func (b *breaker) begin(node string) {
 	}
 }
 
+// leave notes that a call ended with its caller. The state of the node is as unknown as before.
+func (b *breaker) leave(node string) {
+	if h := b.nodes[node]; h != nil {
+		h.trial = false
+	}
+}
+
 // end notes how a call to the node ended.
 func (b *breaker) end(node string, failed bool, now time.Time) {
 	if !failed {

@@ -48,6 +48,10 @@ func (c *chooser) choose(nodes []NodeState, digest string, prefer, skip []string
 // done says how an attempt ended.
 func (c *chooser) done(a attempt, how outcome, now time.Time) {
 	c.ledger.end(a.shelf, how, now)
+	if how == claimLeft {
+		c.breaker.leave(a.node)
+		return
+	}
 	c.breaker.end(a.node, how == claimFailed, now)
 }
 

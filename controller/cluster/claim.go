@@ -135,6 +135,9 @@ func (p *Placer) askAt(ctx context.Context, node string, spec yurt.SandboxSpec, 
 		return sandbox, claimGot, nil
 	case err == nil:
 		return yurt.Sandbox{}, claimRefused, nil
+	case ctx.Err() != nil:
+		p.abandon(node, id)
+		return yurt.Sandbox{}, claimLeft, err
 	case faultOfNode(err):
 		p.abandon(node, id)
 		return yurt.Sandbox{}, claimFailed, err

@@ -78,6 +78,7 @@ const (
 	claimGot     outcome = iota // it has a sandbox
 	claimRefused                // the node had no sandbox
 	claimFailed                 // the outcome is unknown
+	claimLeft                   // likewise, since the caller left, which is no fault of the node
 )
 
 // end counts a claim that is over.
@@ -85,7 +86,7 @@ func (l *ledger) end(at shelf, how outcome, now time.Time) {
 	d := l.debts[at]
 	d.open--
 	switch how {
-	case claimGot, claimFailed: // a call that failed here may have succeeded there
+	case claimGot, claimFailed, claimLeft: // a call that failed here may have succeeded there
 		d.settled = append(d.settled, now.Add(settleTime))
 	case claimRefused:
 		d.refused = now.Add(settleTime)

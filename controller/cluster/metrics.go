@@ -56,7 +56,7 @@ func newMetrics(registerer prometheus.Registerer, p *Placer) (*metrics, error) {
 }
 
 func (m *metrics) claimed(how outcome) {
-	m.claims.WithLabelValues(map[outcome]string{claimGot: "got", claimRefused: "refused", claimFailed: "failed"}[how]).Inc()
+	m.claims.WithLabelValues(map[outcome]string{claimGot: "got", claimRefused: "refused", claimFailed: "failed", claimLeft: "canceled"}[how]).Inc()
 }
 
 func (m *metrics) started(err error) {

@@ -303,6 +303,30 @@ func TestPlaceWhatFails(t *testing.T) {
 	})
 }
 
+// TestCallersThatLeave: a claim that ends with its caller takes no node out of rotation, and the sandbox that the node may have handed
+// out is destroyed.
+func TestCallersThatLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "bb")
+		w.warm("a", 3)
+		w.warm("bb", 3)
+		w.nodes["a"].set(func(n *node) { n.hang = true })
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, leave)
+		if _, _, err := w.placer.Place(ctx, spec(), contract.Hints{Prefer: []string{"a"}}); yurt.CodeOf(err) != yurt.CodeCanceled {
+			t.Errorf("a claim whose caller left has the error %v", err)
+		}
+		w.nodes["a"].set(func(n *node) { n.hang = false })
+		synctest.Wait()
+		if got := w.nodes["a"].Count(); got != 2 {
+			t.Errorf("the node has %d sandboxes, and one of 3 was claimed", got)
+		}
+		if _, p := w.place("a"); p.Node != "a" || p.Kind != yurt.PlacementWarm {
+			t.Errorf("right after a caller left, it is %+v", p)
+		}
+	})
+}
+
 // TestPlaceThatFails: a placement that fails leaves no trace.
 func TestPlaceThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

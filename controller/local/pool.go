@@ -38,7 +38,7 @@ func (s *supply) claim(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox
 		return yurt.Sandbox{}, false
 	}
 	sandbox, found, err := s.executor.ClaimSandbox(ctx, spec)
-	if err != nil { // a cold start will report an invalid request
+	if err != nil && ctx.Err() == nil { // a cold start will report an invalid request
 		s.logger.Warn("claiming a warm sandbox", "template", spec.Template.Name, "error", err)
 	}
 	s.note(spec.Template.Digest(), found)

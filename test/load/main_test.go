@@ -58,15 +58,6 @@ func (s *server) start(t *testing.T) {
 	s.Server = running
 }
 
-// crash ends the server in the middle of its work, which is quicker than to wait for a crowd, and starts it again.
-func (s *server) crash(t *testing.T) {
-	t.Helper()
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	s.start(t)
-}
-
 // client returns a client with a key and connections of its own.
 func (s *server) client(t *testing.T, key string) *yurtclient.Client {
 	t.Helper()
