@@ -187,14 +187,6 @@ func (c *Controller) Sessions(ctx context.Context, query contract.SessionQuery) 
 	return c.store.Sessions(ctx, query)
 }
 
-// Transitions returns the story of a session, oldest first.
-func (c *Controller) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
-	if _, err := c.reach.Session(ctx, id); err != nil {
-		return nil, err
-	}
-	return c.store.Transitions(ctx, id)
-}
-
 // EndSession ends the session and returns it; its executions end with [yurt.ErrorTypeSessionEnded] and keep their output so far.
 // The sandbox is destroyed in the background. A session that has ended is a [yurt.CodeSessionEnded] error.
 func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, error) {

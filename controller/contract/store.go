@@ -73,8 +73,8 @@ type SessionStore interface {
 	Sessions(ctx context.Context, query SessionQuery) ([]yurt.Session, error)
 	// ChangeSession applies change and returns the session after it.
 	ChangeSession(ctx context.Context, id string, change SessionChange) (yurt.Session, error)
-	// Transitions returns the story of a session, oldest first.
-	Transitions(ctx context.Context, id string) ([]yurt.Transition, error)
+	// Transitions returns the story of a session after so many transitions, oldest first. A story grows at its end alone.
+	Transitions(ctx context.Context, id string, after int) ([]yurt.Transition, error)
 	// CountSessions returns how many sessions are in each state.
 	CountSessions(ctx context.Context) (map[yurt.SessionState]int, error)
 }

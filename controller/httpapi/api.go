@@ -114,6 +114,7 @@ func New(config Config) (*API, error) {
 	a.registerControl()
 	a.registerPause()
 	a.registerLook()
+	a.registerStory()
 	a.registerLogs()
 	a.registerContexts()
 	a.registerTerminal()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -141,8 +140,8 @@ func (a *API) watchExecution(ctx context.Context, in *eventsInput) (*huma.Stream
 	after := in.After
 	if in.LastEventID != "" {
 		var err error
-		if after, err = strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
-			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "Last-Event-ID", "the value must be the number of an event")
+		if after, err = eventNumber(in.LastEventID); err != nil {
+			return nil, err
 		}
 	}
 	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)

@@ -29,10 +29,6 @@ type (
 		paging.WholeParams
 		ExecutionID string `query:"execution_id" maxLength:"68" doc:"Only processes that this execution started."`
 	}
-	listTransitionsInput struct {
-		SessionParams
-		paging.WholeParams
-	}
 	listContainersInput struct {
 		paging.WholeParams
 		State     yurt.SandboxState `query:"state" enum:"ready,paused,dead" doc:"Only sandboxes in this state."`
@@ -40,18 +36,13 @@ type (
 		Node      string            `query:"node" maxLength:"256" doc:"Only sandboxes on this node."`
 		SessionID string            `query:"session_id" maxLength:"68" doc:"Only the sandbox of this session."`
 	}
-	processesOutput   struct{ Body processList }
-	statsOutput       struct{ Body yurt.SandboxStats }
-	transitionsOutput struct{ Body transitionList }
-	containersOutput  struct{ Body containerList }
-	containerOutput   struct{ Body yurt.Sandbox }
-	processList       struct {
+	processesOutput  struct{ Body processList }
+	statsOutput      struct{ Body yurt.SandboxStats }
+	containersOutput struct{ Body containerList }
+	containerOutput  struct{ Body yurt.Sandbox }
+	processList      struct {
 		Processes  []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
 		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
-	}
-	transitionList struct {
-		Events     []yurt.Transition `json:"events" doc:"Oldest first."`
-		NextCursor string            `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 	containerList struct {
 		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
@@ -81,11 +72,6 @@ func (a *API) registerLook() {
 		OperationID: "get-session-metrics", Method: http.MethodGet, Path: "/sessions/{id}/metrics",
 		Summary: "Show what a session uses", Tags: []string{tagSessions},
 	}, a.getStats)
-	register(a, huma.Operation{
-		OperationID: "list-session-events", Method: http.MethodGet, Path: "/sessions/{id}/events",
-		Summary: "List the changes of a session's state", Tags: []string{tagSessions},
-		Description: "Each with its time and its reason.",
-	}, a.listTransitions)
 	register(a, huma.Operation{
 		OperationID: "list-containers", Method: http.MethodGet, Path: "/containers",
 		Summary: "List the sandboxes under the sessions", Tags: []string{tagContainers},
@@ -117,27 +103,6 @@ func (a *API) killProcess(ctx context.Context, in *ProcessParams) (*struct{}, er
 func (a *API) getStats(ctx context.Context, in *SessionParams) (*statsOutput, error) {
 	stats, err := a.ctl.SessionStats(ctx, in.ID)
 	return &statsOutput{Body: stats}, err
-}
-
-func (a *API) listTransitions(ctx context.Context, in *listTransitionsInput) (*transitionsOutput, error) {
-	list, err := a.ctl.Transitions(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	type numbered struct {
-		n int
-		yurt.Transition
-	}
-	all := make([]numbered, len(list))
-	for n, transition := range list { // a story grows at its end alone
-		all[n] = numbered{n, transition}
-	}
-	page, next, err := paging.Cut(in.WholeParams, all, nil, func(t numbered) contract.Position { return paging.Numbered(t.n) })
-	events := make([]yurt.Transition, len(page))
-	for n, t := range page {
-		events[n] = t.Transition
-	}
-	return &transitionsOutput{Body: transitionList{events, next}}, err
 }
 
 func (a *API) listContainers(ctx context.Context, in *listContainersInput) (*containersOutput, error) {

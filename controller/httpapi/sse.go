@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -51,6 +52,20 @@ func newEventBody(e yurt.Event, of yurt.Execution) eventBody {
 		body.DataBase64 = e.Data
 	}
 	return body
+}
+
+// wantsEvents reports whether a client asks for a stream of events, by its header Accept.
+func wantsEvents(accept string) bool {
+	return accept != "" && checkType(accept, []string{typeEventStream}) == nil
+}
+
+// eventNumber reads the header Last-Event-ID.
+func eventNumber(header string) (uint64, error) {
+	number, err := strconv.ParseUint(header, 10, 64)
+	if err != nil {
+		return 0, yurt.FieldErrorf(yurt.CodeInvalidArgument, "Last-Event-ID", "the value must be the number of an event")
+	}
+	return number, nil
 }
 
 // streaming says how the events of an execution are streamed.

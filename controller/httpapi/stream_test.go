@@ -29,6 +29,9 @@ type sseEvent struct {
 		DataBase64  []byte          `json:"data_base64"`
 		Gap         *yurt.Gap       `json:"gap"`
 		Result      json.RawMessage `json:"result"`
+
+		To     yurt.SessionState `json:"to"` // of a change of a session
+		Reason string            `json:"reason"`
 	}
 }
 

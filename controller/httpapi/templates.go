@@ -276,7 +276,7 @@ func (a *API) prepareTemplate(ctx context.Context, in *prepareInput) (*huma.Stre
 func (a *API) followTemplate(ctx context.Context, accept string, last *templateEvent,
 	create func(context.Context, func(string) error) (*huma.StreamResponse, error),
 ) (*huma.StreamResponse, error) {
-	if accept == "" || checkType(accept, []string{typeEventStream}) != nil {
+	if !wantsEvents(accept) {
 		response, err := create(ctx, func(string) error { return nil })
 		if err != nil {
 			return nil, err

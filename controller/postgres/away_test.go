@@ -41,7 +41,7 @@ func counted(t *testing.T, store *postgres.Store, id string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	story, err := store.Transitions(t.Context(), id)
+	story, err := store.Transitions(t.Context(), id, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,8 +151,9 @@ func (p *step) decide(writes *pgx.Batch) error {
 }
 
 // Transitions implements contract.SessionStore.
-func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
-	return list(ctx, s, "listing transitions", "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number", []any{id},
+func (s *Store) Transitions(ctx context.Context, id string, after int) ([]yurt.Transition, error) {
+	const text = "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number OFFSET ?"
+	return list(ctx, s, "listing transitions", text, []any{id, after},
 		func(row record.Row) (t yurt.Transition, err error) {
 			var at int64
 			err = row.Scan(&t.From, &t.To, &t.Reason, &at)

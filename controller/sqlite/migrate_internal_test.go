@@ -57,7 +57,7 @@ func TestMigratedStory(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	story, err := store.Transitions(t.Context(), "ses_b")
+	story, err := store.Transitions(t.Context(), "ses_b", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,9 +238,9 @@ func (k *kept) step(tx *transaction, change contract.SessionChange) error {
 }
 
 // Transitions implements contract.SessionStore.
-func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
-	const text = "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number"
-	return list(ctx, s.read, "listing transitions", text, []any{id}, func(row record.Row) (t yurt.Transition, err error) {
+func (s *Store) Transitions(ctx context.Context, id string, after int) ([]yurt.Transition, error) {
+	const text = "SELECT from_state, to_state, reason, at FROM transitions WHERE session_id = ? ORDER BY number LIMIT -1 OFFSET ?"
+	return list(ctx, s.read, "listing transitions", text, []any{id, after}, func(row record.Row) (t yurt.Transition, err error) {
 		var at int64
 		if err := row.Scan(&t.From, &t.To, &t.Reason, &at); err != nil {
 			return t, fmt.Errorf("reading a transition: %w", err)

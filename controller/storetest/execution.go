@@ -254,7 +254,7 @@ func testPurge(t *testing.T, store contract.Store) {
 	if _, ok, err := store.SessionByKey(ctx, gone); ok || err != nil {
 		t.Errorf("the key of a purged session is there (%v), error %v", ok, err)
 	}
-	if story, err := store.Transitions(ctx, gone); len(story) != 0 || err != nil {
+	if story, err := store.Transitions(ctx, gone, 0); len(story) != 0 || err != nil {
 		t.Errorf("the story of a purged session is there (%v), error %v", story, err)
 	}
 	for n := 1; n < 3; n++ {

@@ -230,7 +230,7 @@ func testChange(t *testing.T, store contract.Store) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "session after a refused change", after, stored)
-	story, err := store.Transitions(ctx, s.ID)
+	story, err := store.Transitions(ctx, s.ID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,6 +238,12 @@ func testChange(t *testing.T, store contract.Store) {
 		{To: yurt.SessionReady, Reason: "its sandbox is ready", At: s.CreatedAt},
 		{From: yurt.SessionReady, To: yurt.SessionTerminated, Reason: "done", At: at},
 	})
+	for after := range 4 {
+		rest, err := store.Transitions(ctx, s.ID, after)
+		if want := story[min(after, len(story)):]; err != nil || !slices.Equal(rest, want) {
+			t.Errorf("the story after %d transitions is %+v, error %v; want %+v", after, rest, err, want)
+		}
+	}
 }
 
 func testConcurrentChanges(t *testing.T, store contract.Store) {

@@ -97,11 +97,11 @@ func (d *divided) ChangeSession(ctx context.Context, id string, change contract.
 }
 
 // Transitions implements contract.SessionStore.
-func (d *divided) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
+func (d *divided) Transitions(ctx context.Context, id string, after int) ([]yurt.Transition, error) {
 	if err := d.owned(ctx, id); err != nil {
 		return nil, err
 	}
-	return d.all.Transitions(ctx, id)
+	return d.all.Transitions(ctx, id, after)
 }
 
 // CountSessions implements contract.SessionStore.

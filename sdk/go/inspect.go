@@ -2,6 +2,10 @@ package yurtclient
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,9 +35,51 @@ func (c *Client) SessionMetrics(ctx context.Context, sessionID string) (yurt.San
 	return stats, err
 }
 
+// SessionChange is a change of a session's state with its number, which counts from 1.
+type SessionChange struct {
+	Seq uint64 `json:"seq"`
+	yurt.Transition
+}
+
 // SessionEvents lists the changes of the session's state, oldest first.
 func (c *Client) SessionEvents(ctx context.Context, sessionID string) ([]yurt.Transition, error) {
 	return whole[yurt.Transition](ctx, c, sessionPath(sessionID)+"/events", "events", nil, 0)
+}
+
+// FollowChanges yields the changes of a session's state after a number, 0 for all, and further ones as they come, until the session has
+// ended. A connection that breaks is made again and goes on after the last change. An error ends it.
+func FollowChanges(ctx context.Context, client *Client, sessionID string, after uint64) iter.Seq2[SessionChange, error] {
+	return pushed(func(each func(SessionChange) error) error {
+		f := &changeFollower{each: each, last: after}
+		return resume(ctx, client, sessionPath(sessionID)+"/events", f, "the stream of session "+sessionID+" broke and could not be resumed; the session goes on, follow it again")
+	})
+}
+
+// changeFollower is the state of one stream across connections.
+type changeFollower struct {
+	each func(SessionChange) error
+	last uint64 // number of the last change that each saw
+	over bool   // that was the last one of all
+}
+
+func (f *changeFollower) seen() uint64 { return f.last }
+func (f *changeFollower) ended() bool  { return f.over }
+
+func (f *changeFollower) read(ctx context.Context, body io.ReadCloser) error {
+	return readEvents(ctx, body, func(data []byte) (bool, error) {
+		var change SessionChange
+		if err := json.Unmarshal(data, &change); err != nil {
+			return false, fmt.Errorf("reading a change of a session: %w", err)
+		}
+		if change.Seq <= f.last {
+			return false, nil
+		}
+		if err := f.each(change); err != nil {
+			return false, err
+		}
+		f.last, f.over = change.Seq, change.To.Ended()
+		return f.over, nil
+	})
 }
 
 // ContainerFilter narrows a list of sandboxes. Empty fields do not filter.

@@ -189,6 +189,11 @@ func (s *Sandbox) Changes(ctx context.Context) ([]yurt.Transition, error) {
 	return s.client.SessionEvents(ctx, s.ID)
 }
 
+// FollowChanges yields the changes of the sandbox's state after a number, see [FollowChanges].
+func (s *Sandbox) FollowChanges(ctx context.Context, after uint64) iter.Seq2[SessionChange, error] {
+	return FollowChanges(ctx, s.client, s.ID, after)
+}
+
 // CreateToken makes a token for the sandbox alone, see [Keys.CreateToken].
 func (s *Sandbox) CreateToken(ctx context.Context, req CreateTokenRequest) (access.Key, access.Secret, error) {
 	return s.client.Keys().CreateToken(ctx, s.ID, req)

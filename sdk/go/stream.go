@@ -20,7 +20,7 @@ import (
 const (
 	typeEventStream = "text/event-stream"
 	maxStreamLine   = 256 << 20   // an ended event carries the whole result
-	reconnectFor    = time.Minute // without an event, before a watch gives up
+	reconnectFor    = time.Minute // without a connection, before a watch gives up
 	reconnectDelay  = 50 * time.Millisecond
 	quietLimit      = 45 * time.Second // without a heartbeat, which comes every 15 seconds, before a connection is dead
 )
@@ -69,27 +69,43 @@ func (c *Client) WatchExecution(ctx context.Context, sessionID, executionID stri
 
 // follow connects until w has seen the ended event.
 func (c *Client) follow(ctx context.Context, sessionID, executionID string, w *watch) error {
-	what := call{
-		method: http.MethodGet,
-		path:   sessionPath(sessionID) + "/executions/" + segment(executionID) + "/events",
-		header: http.Header{"Accept": {typeEventStream}},
-	}
+	return resume(ctx, c, sessionPath(sessionID)+"/executions/"+segment(executionID)+"/events", w,
+		"the stream of execution "+executionID+" broke and could not be resumed; the execution goes on, ask for its result")
+}
+
+// resumed is a stream of numbered events across connections.
+type resumed interface {
+	seen() uint64 // number of the last event that was handed on
+	ended() bool  // there is no further event
+	// read hands the events of one connection on. It returns nil when the connection ended for a reason other than ctx or an error of
+	// the events' receiver.
+	read(ctx context.Context, body io.ReadCloser) error
+}
+
+// resume connects, and connects again after the last event, until the stream has ended. broken says that it could not.
+func resume(ctx context.Context, c *Client, path string, w resumed, broken string) error {
+	what := call{method: http.MethodGet, path: path, header: http.Header{"Accept": {typeEventStream}}}
 	end := time.Now().Add(reconnectFor)
 	for failures := 0; ; {
-		before := w.last
-		what.header.Set("Last-Event-ID", strconv.FormatUint(w.last, 10))
+		before := w.seen()
+		what.header.Set("Last-Event-ID", strconv.FormatUint(before, 10))
 		resp, err := c.send(ctx, what)
+		if err == nil && resp.StatusCode == http.StatusNoContent { // there is no event after that one
+			return resp.Body.Close()
+		}
 		if err == nil {
+			begun := time.Now()
 			err = w.read(ctx, resp.Body)
+			end = end.Add(time.Since(begun))
 		}
 		if w.ended() || (err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable) {
 			return err
 		}
-		if failures++; w.last > before {
+		if failures++; w.seen() > before {
 			failures, end = 0, time.Now().Add(reconnectFor)
 		}
 		if time.Now().After(end) {
-			return yurt.Errorf(yurt.CodeUnavailable, "the stream of execution %s broke and could not be resumed; the execution goes on, ask for its result", executionID)
+			return yurt.Errorf(yurt.CodeUnavailable, "%s", broken)
 		}
 		select {
 		case <-ctx.Done():
@@ -107,7 +123,8 @@ type watch struct {
 	result    *yurt.Result
 }
 
-func (w *watch) ended() bool { return w.result != nil }
+func (w *watch) ended() bool  { return w.result != nil }
+func (w *watch) seen() uint64 { return w.last }
 
 // read hands the events of one connection on. It returns nil when the connection ended for a reason
 // other than ctx or an error of each.

@@ -79,6 +79,17 @@ def changes(play: Scenario, step: Json, _: Json) -> Json:
     return {"count": len(events), "first": events[0].to}
 
 
+def end_followed(play: Scenario, step: Json, _: Json) -> Json:
+    """Ends the sandbox while it follows the changes of its state, and asks for those after the last."""
+    box, seen = box_of(play, step), []
+    for event in box.follow_events(after=1):
+        if not seen:
+            box.kill()
+        seen.append(event)
+    after = list(box.follow_events(after=seen[-1].seq))
+    return {"begun": f"{seen[0].seq} {seen[0].to}", "last": seen[-1].to, "after": len(after)}
+
+
 def logs(play: Scenario, step: Json, _: Json) -> Json:
     box = box_of(play, step)
     return {"text": "".join(entry.text for entry in box.logs()), "followed": next(iter(box.follow_logs())).text}
@@ -217,6 +228,6 @@ def box_of(play: Scenario, step: Json) -> Sandbox:
 OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
     operation.__name__: operation for operation in (
         version, runtimes, containers, drain, template, pool, executions, changes, logs, metrics, copy_tree, shape_file, watch, converse,
-        end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, tenants, audit,
+        end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, tenants, audit,
     )
 }

@@ -1155,6 +1155,18 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        SessionEvent: {
+            /** Format: date-time */
+            at: string;
+            from?: string;
+            reason: string;
+            /**
+             * Format: int64
+             * @description Counts from 1; the id of the event.
+             */
+            seq: number;
+            to: string;
+        };
         SessionLimits: {
             /** @description seconds */
             execution_timeout: number;

@@ -36,6 +36,7 @@ export type ResultBody = Schemas["Result"];
 export type RuntimeInfo = Schemas["RuntimeInfo"];
 export type SandboxStats = Schemas["SandboxStats"];
 export type Session = Schemas["Session"];
+export type SessionEvent = Schemas["SessionEvent"];
 export type SessionList = Schemas["SessionList"];
 export type Template = Schemas["Template"];
 export type TemplateEvent = Schemas["TemplateEvent"];

@@ -4,8 +4,9 @@ import { type CallOptions, type ClientOptions, Yurt, unless } from "./client.js"
 import { ConflictError, NotFoundError, YurtError } from "./errors.js";
 import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
+import { follow } from "./follow.js";
 import type {
-  CreatedKey, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionList, Transition,
+  CreatedKey, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
 } from "./models.js";
 import { Contexts, Processes } from "./parts.js";
 import { LogEntry, type Result } from "./results.js";
@@ -229,6 +230,17 @@ export class Sandbox {
   /** Lists the changes of the sandbox's state, oldest first. */
   async events(options: CallOptions = {}): Promise<Transition[]> {
     return this.client.whole<Transition>(this.#path + "/events", "events", {}, options);
+  }
+
+  /**
+   * Yields the changes of the sandbox's state after that number, and further ones as they come, until it has ended. A connection that
+   * breaks is made again and goes on after the last change.
+   */
+  async *followEvents({ after = 0, signal }: CallOptions & { after?: number } = {}): AsyncGenerator<SessionEvent, void, undefined> {
+    for await (const event of follow<SessionEvent>(this.client, this.#path + "/events", after, signal)) {
+      yield event;
+      if (event.to === "terminated" || event.to === "failed") return;
+    }
   }
 
   /**

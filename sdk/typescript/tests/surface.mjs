@@ -64,6 +64,19 @@ export async function changes(play, step) {
   return { count: events.length, first: events[0].to };
 }
 
+/** Ends the sandbox while it follows the changes of its state, and asks for those after the last. */
+export async function end_followed(play, step) {
+  const box = boxOf(play, step);
+  const seen = [];
+  for await (const event of box.followEvents({ after: 1 })) {
+    if (seen.length === 0) await box.kill();
+    seen.push(event);
+  }
+  let after = 0;
+  for await (const _ of box.followEvents({ after: seen.at(-1).seq })) after++;
+  return { begun: `${seen[0].seq} ${seen[0].to}`, last: seen.at(-1).to, after };
+}
+
 export async function logs(play, step) {
   const box = boxOf(play, step);
   const text = (await box.logs()).map((entry) => entry.text).join("");

@@ -161,7 +161,7 @@ func operations() map[string]operation {
 		}
 	}
 	return map[string]operation{
-		"executions": executions, "changes": changes, "logs": logs, "metrics": metrics, "copy_tree": copyTree, "shape_file": shapeFile,
+		"executions": executions, "changes": changes, "end_followed": endFollowed, "logs": logs, "metrics": metrics, "copy_tree": copyTree, "shape_file": shapeFile,
 		"watch": watch, "converse": converse, "end_by_signal": endBySignal, "end_process": endProcess, "questions": questions, "terminal": terminal,
 		"kill": kill, "pause": changing((*yurtclient.Sandbox).Pause), "resume": changing((*yurtclient.Sandbox).Resume),
 		"set_timeout": setTimeout, "run_code": runRequest, "run_command": runRequest, "invoke": invoke, "stream_code": streamCode, "abandon": abandon,

@@ -135,6 +135,28 @@ func changes(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error)
 	return object{"count": len(found), "first": found[0].To}, nil
 }
 
+// endFollowed ends the sandbox while it follows the changes of its state, and asks for those after the last.
+func endFollowed(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
+	var seen []yurtclient.SessionChange
+	for change, err := range box.FollowChanges(ctx, 1) {
+		if err == nil && len(seen) == 0 {
+			_, err = box.Kill(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, change)
+	}
+	after := 0
+	last := seen[len(seen)-1]
+	for _, err := range box.FollowChanges(ctx, last.Seq) {
+		if after++; err != nil {
+			return nil, err
+		}
+	}
+	return object{"begun": fmt.Sprint(seen[0].Seq, " ", seen[0].To), "last": last.To, "after": after}, nil
+}
+
 func logs(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
 	entries, err := box.Logs(ctx, 65536)
 	if err != nil {

@@ -26,6 +26,7 @@ func New(shared *cli.App) *cobra.Command {
 		newSessionCancelCommand(a),
 		newSessionShellCommand(a),
 		newSessionLogsCommand(a),
+		newSessionEventsCommand(a),
 		newSessionProcessesCommand(a),
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),

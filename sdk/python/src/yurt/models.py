@@ -567,6 +567,15 @@ class Session(msgspec.Struct, kw_only=True):
     updated_at: datetime
 
 
+class SessionEvent(msgspec.Struct, kw_only=True):
+    at: datetime
+    from_: str | None = msgspec.field(name='from', default=None)
+    reason: str
+    seq: int
+    """Counts from 1; the id of the event."""
+    to: str
+
+
 class SessionLimits(msgspec.Struct, kw_only=True):
     execution_timeout: float
     """seconds"""

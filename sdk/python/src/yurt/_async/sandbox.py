@@ -16,6 +16,7 @@ from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import AsyncYurt
 from .execution import AsyncExecution, execution_path
 from .files import AsyncFiles
+from .follow import follow
 from .parts import AsyncContexts, AsyncProcesses
 from .terminal import AsyncTerminal
 
@@ -192,6 +193,17 @@ class AsyncSandbox:
     async def events(self) -> List[models.Transition]:
         """Lists the changes of the sandbox's state, oldest first."""
         return [change async for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]
+
+    async def follow_events(self, after: int = 0) -> AsyncIterator[models.SessionEvent]:
+        """Yields the changes of the sandbox's state after that number, and further ones as they come, until it has ended.
+
+        A connection that breaks is made again and goes on after the last change.
+        """
+        async for data in follow(self._client, self._path + "/events", after):
+            event = msgspec.json.decode(data, type=models.SessionEvent)
+            yield event
+            if event.to in ("terminated", "failed"):
+                return
 
     async def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
         """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.

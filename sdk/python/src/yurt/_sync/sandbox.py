@@ -17,6 +17,7 @@ from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import Yurt
 from .execution import Execution, execution_path
 from .files import Files
+from .follow import follow
 from .parts import Contexts, Processes
 from .terminal import Terminal
 
@@ -193,6 +194,17 @@ class Sandbox:
     def events(self) -> List[models.Transition]:
         """Lists the changes of the sandbox's state, oldest first."""
         return [change for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]
+
+    def follow_events(self, after: int = 0) -> Iterator[models.SessionEvent]:
+        """Yields the changes of the sandbox's state after that number, and further ones as they come, until it has ended.
+
+        A connection that breaks is made again and goes on after the last change.
+        """
+        for data in follow(self._client, self._path + "/events", after):
+            event = msgspec.json.decode(data, type=models.SessionEvent)
+            yield event
+            if event.to in ("terminated", "failed"):
+                return
 
     def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
         """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.
