@@ -18,7 +18,10 @@ func newRuntimeCommand(a *app) *cobra.Command {
 }
 
 func newRuntimeListCommand(a *app) *cobra.Command {
-	var local bool
+	var (
+		local bool
+		limit arguments.Limit
+	)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -30,10 +33,11 @@ func newRuntimeListCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRuntimes(runtimes)
+			return a.printRuntimes(arguments.First(runtimes, limit))
 		},
 	}
 	cmd.Flags().BoolVar(&local, "local", false, "list the runtimes beside this binary, without a server")
+	limit.Add(cmd.Flags(), "the first")
 	return cmd
 }
 

@@ -27,6 +27,7 @@ type Query struct {
 	Decision  access.Decision
 	SessionID string
 	KeyID     string
+	Subject   string // of a caller with a token of an issuer
 	RequestID string
 	Since     time.Time         // only entries from then on
 	Until     time.Time         // only entries from before

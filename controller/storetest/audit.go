@@ -57,6 +57,7 @@ func wantEntries(t *testing.T, store audit.Store, name string, query audit.Query
 func testEntries(t *testing.T, store audit.Store) {
 	first, second, third, other := entry("a", 1), entry("a", 2), entry("a", 3), entry("b", 4)
 	second.Decision, second.Action, second.KeyID, second.SessionID, second.RequestID = access.Denied, "get-file", "key_b", "ses_b", "req_b"
+	second.Subject = "user-2"
 	unknown := access.Entry{ID: access.EntryIDPrefix + "unknown", At: epoch().Add(9 * time.Second), Action: "authenticate", Decision: access.Denied, Count: 1}
 	addEntries(t, store, first, second)
 	addEntries(t, store, third, other, unknown)
@@ -69,7 +70,7 @@ func testEntries(t *testing.T, store audit.Store) {
 	wantEntries(t, store, "since", audit.Query{Reach: everywhere, Since: other.At}, unknown, other)
 	wantEntries(t, store, "until", audit.Query{Reach: everywhere, Until: second.At}, first)
 	for name, query := range map[string]audit.Query{
-		"action": {Action: "get-file"}, "decision": {Decision: access.Denied}, "session": {SessionID: "ses_b"}, "key": {KeyID: "key_b"}, "request": {RequestID: "req_b"},
+		"action": {Action: "get-file"}, "decision": {Decision: access.Denied}, "session": {SessionID: "ses_b"}, "key": {KeyID: "key_b"}, "subject": {Subject: "user-2"}, "request": {RequestID: "req_b"},
 	} {
 		query.Reach = mine
 		wantEntries(t, store, name, query, second)

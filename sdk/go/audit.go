@@ -15,6 +15,7 @@ type AuditFilter struct {
 	Decision  access.Decision
 	SessionID string
 	KeyID     string
+	Subject   string // of a caller with a token of an issuer
 	RequestID string
 	Since     time.Time
 	Until     time.Time
@@ -33,7 +34,7 @@ func Audit(ctx context.Context, client *Client, filter AuditFilter) ([]access.En
 
 func (f AuditFilter) query() url.Values {
 	query := queryOf(map[string]string{
-		"tenant": f.Tenant, "action": f.Action, "decision": string(f.Decision), "session_id": f.SessionID, "key_id": f.KeyID, "request_id": f.RequestID,
+		"tenant": f.Tenant, "action": f.Action, "decision": string(f.Decision), "session_id": f.SessionID, "key_id": f.KeyID, "subject": f.Subject, "request_id": f.RequestID,
 	})
 	setTimes(query, map[string]time.Time{"since": f.Since, "until": f.Until})
 	return query

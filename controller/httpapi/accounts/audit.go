@@ -22,6 +22,7 @@ type (
 		Decision  access.Decision `query:"decision" enum:"allowed,denied,failed,event" doc:"Only entries with this decision."`
 		SessionID string          `query:"session_id" maxLength:"68" doc:"Only entries about this session."`
 		KeyID     string          `query:"key_id" maxLength:"68" doc:"Only entries of this API key's requests."`
+		Subject   string          `query:"subject" maxLength:"255" doc:"Only entries of this caller, as its tokens of an issuer name it." example:"auth0|5f7c8ec7c33c6c004bbafe82"`
 		RequestID string          `query:"request_id" maxLength:"128" doc:"Only entries of this request."`
 		Since     time.Time       `query:"since" doc:"Only entries from then on."`
 		Until     time.Time       `query:"until" doc:"Only entries from before."`
@@ -48,7 +49,7 @@ func Audit(log *audit.Log) httpapi.Extension {
 		}, func(ctx context.Context, in *listAuditInput) (*listAuditOutput, error) {
 			list := func(before contract.Position, limit int) ([]access.Entry, error) {
 				return log.List(ctx, in.Tenant, audit.Query{
-					Action: in.Action, Decision: in.Decision, SessionID: in.SessionID, KeyID: in.KeyID, RequestID: in.RequestID,
+					Action: in.Action, Decision: in.Decision, SessionID: in.SessionID, KeyID: in.KeyID, Subject: in.Subject, RequestID: in.RequestID,
 					Since: in.Since, Until: in.Until, Before: before, Limit: limit,
 				})
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/oidc"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 // TestTokensOfAnIssuer uses the doors with tokens of an issuer: REST, MCP and a WebSocket, which ends with its token.
@@ -49,6 +50,12 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	_, operator := w.key("default", access.Admin)
 	if e := w.entryFor(operator, "create-session", access.Allowed); e.Subject != "alice" || e.Tenant != "acme-1" || e.KeyID != "" {
 		t.Errorf("the entry is %+v, want it to name the subject", e)
+	}
+	for subject, want := range map[string]bool{"alice": true, "bob": false} {
+		found, err := yurtclient.Audit(t.Context(), w.client(operator), yurtclient.AuditFilter{Subject: subject, Action: "create-session"})
+		if err != nil || (len(found) > 0) != want || want && found[0].Subject != subject {
+			t.Errorf("the subject %s has the entries %+v, error %v; want some: %v", subject, found, err, want)
+		}
 	}
 	if status, answer := w.do(token("rival", "bob", scopes, time.Hour), "GET", "/api/v1/sessions/"+session.ID, ""); status != http.StatusNotFound {
 		t.Errorf("a token of another tenant: %d %s, want 404", status, answer)

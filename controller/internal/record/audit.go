@@ -43,6 +43,7 @@ func (c *Conditions) Entries(query audit.Query) {
 	c.equal("decision", string(query.Decision))
 	c.equal("session_id", query.SessionID)
 	c.equal("key_id", query.KeyID)
+	c.equal("subject", query.Subject)
 	c.equal("request_id", query.RequestID)
 	c.Created(contract.Period{Since: query.Since, Until: query.Until})
 	c.Before(query.Before)

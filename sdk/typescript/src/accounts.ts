@@ -94,6 +94,8 @@ export interface AuditOptions extends CallOptions {
   decision?: Entry["decision"];
   sessionId?: string;
   keyId?: string;
+  /** The caller, as its tokens of an issuer name it. */
+  subject?: string;
   requestId?: string;
   since?: Date;
   until?: Date;
@@ -111,9 +113,9 @@ export class AuditLog {
 
   /** Lists entries, newest first. */
   async list(options: AuditOptions = {}): Promise<Entry[]> {
-    const { tenant, action, decision, sessionId, keyId, requestId, since, until, limit = Infinity, signal } = options;
+    const { tenant, action, decision, sessionId, keyId, subject, requestId, since, until, limit = Infinity, signal } = options;
     const query = {
-      tenant, action, decision, session_id: sessionId, key_id: keyId, request_id: requestId,
+      tenant, action, decision, session_id: sessionId, key_id: keyId, subject, request_id: requestId,
       since: instant("since", since), until: instant("until", until), limit: Math.min(limit, mostOfPage),
     };
     const found: Entry[] = [];

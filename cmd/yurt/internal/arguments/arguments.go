@@ -1,4 +1,5 @@
-// Package arguments checks the positional arguments of commands, and says which are wanted where they are wrong.
+// Package arguments checks the positional arguments of commands, and says which are wanted where they are wrong. It has the flag --limit of
+// commands that list.
 package arguments
 
 import (

@@ -58,6 +58,7 @@ admin. An operator sees the entries of every tenant.`,
 	flags.StringVar(&o.decision, "decision", "", "only entries with this decision: allowed, denied, failed or event")
 	flags.StringVar(&o.filter.SessionID, "session", "", "only entries about this session")
 	flags.StringVar(&o.filter.KeyID, "key", "", "only entries of this API key, by its id")
+	flags.StringVar(&o.filter.Subject, "subject", "", "only entries of this caller, as its tokens of an issuer name it")
 	flags.StringVar(&o.filter.RequestID, "request", "", "only entries of this request")
 	flags.StringVar(&o.since, "since", "", "only entries from then on: a time such as 2026-01-02T15:04:05Z, or how long ago, such as 1h")
 	flags.StringVar(&o.until, "until", "", "only entries from before: as --since")

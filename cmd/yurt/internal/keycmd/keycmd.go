@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller/auth"
@@ -134,26 +135,31 @@ func (t Terminal) show(key access.Key, secret access.Secret, about string, args 
 }
 
 func newList(t Terminal) *cobra.Command {
-	var tenant, where string
+	var (
+		tenant, where string
+		limit         arguments.Limit
+	)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List API keys, newest first",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.with(cmd.Context(), where, func(ctx context.Context, keys keyring) error { return t.list(ctx, keys, tenant) })
+			return t.with(cmd.Context(), where, func(ctx context.Context, keys keyring) error { return t.list(ctx, keys, tenant, limit) })
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "whose keys; an operator may give * for all (default: the tenant of your key)")
+	limit.Add(cmd.Flags(), "the newest")
 	addStore(cmd, &where)
 	return cmd
 }
 
-func (t Terminal) list(ctx context.Context, keys keyring, tenant string) error {
+func (t Terminal) list(ctx context.Context, keys keyring, tenant string, limit arguments.Limit) error {
 	list, err := keys.List(ctx, tenant)
 	if err != nil {
 		return err
 	}
+	list = arguments.First(list, limit)
 	if t.JSON() {
 		return t.PrintJSON(append([]access.Key{}, list...)) // never null
 	}

@@ -22,16 +22,19 @@ func New(shared *cli.App) *cobra.Command {
 }
 
 func newNodeListCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var limit arguments.Limit
+	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the nodes with their state, warm sandboxes and free room",
 		Args:    arguments.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listNodes(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listNodes(cmd.Context(), limit) },
 	}
+	limit.Add(cmd.Flags(), "the first")
+	return cmd
 }
 
-func (a *app) listNodes(ctx context.Context) error {
+func (a *app) listNodes(ctx context.Context, limit arguments.Limit) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -40,6 +43,7 @@ func (a *app) listNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes = arguments.First(nodes, limit)
 	if a.JSON {
 		return a.PrintJSON(append([]yurt.NodeInfo{}, nodes...)) // never null
 	}

@@ -20,16 +20,19 @@ func NewPool(shared *cli.App) *cobra.Command {
 }
 
 func newPoolListCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var limit arguments.Limit
+	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the warm pools with their sizes, hit rates and refill times",
 		Args:    arguments.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listPools(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listPools(cmd.Context(), limit) },
 	}
+	limit.Add(cmd.Flags(), "the first")
+	return cmd
 }
 
-func (a *app) listPools(ctx context.Context) error {
+func (a *app) listPools(ctx context.Context, limit arguments.Limit) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -38,6 +41,7 @@ func (a *app) listPools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pools = arguments.First(pools, limit)
 	if a.JSON {
 		return a.PrintJSON(append([]yurt.Pool{}, pools...)) // never null
 	}

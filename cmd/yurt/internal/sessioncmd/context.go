@@ -30,17 +30,20 @@ and those that wait run in the fresh interpreter.`,
 }
 
 func newContextListCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var limit arguments.Limit
+	cmd := &cobra.Command{
 		Use:               "list ID",
 		Aliases:           []string{"ls"},
 		Short:             "List the contexts of a session",
 		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.CompleteSession(cobra.ShellCompDirectiveNoFileComp),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0], limit) },
 	}
+	limit.Add(cmd.Flags(), "the first")
+	return cmd
 }
 
-func (a *app) listContexts(ctx context.Context, sessionID string) error {
+func (a *app) listContexts(ctx context.Context, sessionID string, limit arguments.Limit) error {
 	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
@@ -49,6 +52,7 @@ func (a *app) listContexts(ctx context.Context, sessionID string) error {
 	if err != nil {
 		return err
 	}
+	list = arguments.First(list, limit)
 	if a.JSON {
 		return a.PrintJSON(list)
 	}

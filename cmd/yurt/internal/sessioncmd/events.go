@@ -15,7 +15,7 @@ import (
 func newSessionEventsCommand(a *app) *cobra.Command {
 	var (
 		follow bool
-		limit  int
+		limit  arguments.Limit
 	)
 	cmd := &cobra.Command{
 		Use:   "events ID",
@@ -37,7 +37,7 @@ changes are shown as they come, until the session ends.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show further changes as they come")
-	cmd.Flags().IntVar(&limit, "limit", 0, "only the newest N (default: all)")
+	limit.Add(cmd.Flags(), "the newest")
 	cmd.MarkFlagsMutuallyExclusive("follow", "limit")
 	return cmd
 }
@@ -60,14 +60,12 @@ func (a *app) followEvents(ctx context.Context, client *yurtclient.Client, id st
 	return nil
 }
 
-func (a *app) listEvents(ctx context.Context, client *yurtclient.Client, id string, limit int) error {
+func (a *app) listEvents(ctx context.Context, client *yurtclient.Client, id string, limit arguments.Limit) error {
 	changes, err := client.SessionEvents(ctx, id)
 	if err != nil {
 		return err
 	}
-	if limit > 0 && len(changes) > limit {
-		changes = changes[len(changes)-limit:]
-	}
+	changes = arguments.Last(changes, limit)
 	if a.JSON {
 		return a.PrintJSON(changes)
 	}

@@ -18,7 +18,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 		filter   yurtclient.SessionFilter
 		state    string
 		all      bool
-		limit    int
+		limit    arguments.Limit
 		metadata []string
 	)
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 			}
 			filter.State = yurt.SessionState(state)
 			filter.Live = !all && state == ""
-			return a.listSessions(cmd.Context(), filter, limit)
+			return a.listSessions(cmd.Context(), filter, int(limit))
 		},
 	}
 	flags := cmd.Flags()
@@ -44,7 +44,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 	flags.StringVar(&state, "state", "", "only those in this state")
 	flags.StringVarP(&filter.TemplateID, "template", "t", "", "only those of this template")
 	flags.StringVar(&filter.AgentID, "agent", "", "only those of this agent")
-	flags.IntVar(&limit, "limit", 0, "only the newest N (default: all)")
+	limit.Add(flags, "the newest")
 	flags.StringArrayVar(&metadata, "metadata", nil, "only those with KEY=VALUE; may be repeated")
 	a.CompletesFlag(cmd, "template", cli.TemplateNames)
 	cli.RegisterCompletion(cmd, "state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))

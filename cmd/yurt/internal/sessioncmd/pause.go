@@ -58,17 +58,20 @@ func (a *app) changeSession(ctx context.Context, id string, change func(*yurtcli
 }
 
 func newSessionProcessesCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var limit arguments.Limit
+	cmd := &cobra.Command{
 		Use:               "processes ID",
 		Aliases:           []string{"ps"},
 		Short:             "List the processes of a session, also those that outlived their execution",
 		Args:              arguments.Between(1, 1, "one session ID"),
 		ValidArgsFunction: a.CompleteSession(cobra.ShellCompDirectiveNoFileComp),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0], limit) },
 	}
+	limit.Add(cmd.Flags(), "the first")
+	return cmd
 }
 
-func (a *app) listProcesses(ctx context.Context, id string) error {
+func (a *app) listProcesses(ctx context.Context, id string, limit arguments.Limit) error {
 	client, err := a.clientFor(ctx, &id)
 	if err != nil {
 		return err
@@ -77,6 +80,7 @@ func (a *app) listProcesses(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	list = arguments.First(list, limit)
 	if a.JSON {
 		return a.PrintJSON(list)
 	}

@@ -12,24 +12,29 @@ import (
 )
 
 func newTemplateListCommand(a *app) *cobra.Command {
-	var local bool
+	var (
+		local bool
+		limit arguments.Limit
+	)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List templates",
 		Example: "  yurt template list\n  yurt template list --local",
 		Args:    arguments.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listTemplates(cmd.Context(), local) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listTemplates(cmd.Context(), local, limit) },
 	}
 	localFlag(cmd, &local)
+	limit.Add(cmd.Flags(), "the first")
 	return cmd
 }
 
-func (a *app) listTemplates(ctx context.Context, local bool) error {
+func (a *app) listTemplates(ctx context.Context, local bool, limit arguments.Limit) error {
 	templates, err := a.templates(ctx, local)
 	if err != nil {
 		return err
 	}
+	templates = arguments.First(templates, limit)
 	if a.JSON {
 		return a.PrintJSON(append([]yurt.Template{}, templates...)) // never null
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -194,13 +195,16 @@ func shown[T any](quota *T) string {
 }
 
 func (c commands) newList() *cobra.Command {
-	return &cobra.Command{
+	var limit arguments.Limit
+	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List tenants with their use and their quotas", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), limit) },
 	}
+	limit.Add(cmd.Flags(), "the first")
+	return cmd
 }
 
-func (c commands) list(ctx context.Context) error {
+func (c commands) list(ctx context.Context, limit arguments.Limit) error {
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -209,6 +213,7 @@ func (c commands) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	list = arguments.First(list, limit)
 	if c.JSON() {
 		return c.PrintJSON(append([]access.TenantUsage{}, list...)) // never null
 	}

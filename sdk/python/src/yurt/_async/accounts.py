@@ -74,15 +74,15 @@ class AsyncAuditLog:
 
     async def list(
         self, *, tenant: str | None = None, action: str | None = None, decision: Literal["allowed", "denied", "failed", "event"] | None = None,
-        session_id: str | None = None, key_id: str | None = None, request_id: str | None = None, since: datetime | None = None,
-        until: datetime | None = None, limit: int | None = None,
+        session_id: str | None = None, key_id: str | None = None, subject: str | None = None, request_id: str | None = None,
+        since: datetime | None = None, until: datetime | None = None, limit: int | None = None,
     ) -> list[models.Entry]:
         """Lists entries, newest first: those that match all that is given, and at most limit of them."""
         if not isinstance(limit, (int, type(None))):
             raise InvalidArgumentError(f"it is of type {type(limit).__name__}; give a whole number", code="invalid_argument", field="limit")
         params: dict[str, Any] = given(
-            tenant=tenant, action=action, decision=decision, session_id=session_id, key_id=key_id, request_id=request_id,
-            since=_instant("since", since), until=_instant("until", until), limit=_PAGE if limit is None else min(limit, _PAGE),
+            tenant=tenant, action=action, decision=decision, session_id=session_id, key_id=key_id, subject=subject,
+            request_id=request_id, since=_instant("since", since), until=_instant("until", until), limit=_PAGE if limit is None else min(limit, _PAGE),
         )
         found: list[models.Entry] = []
         async for page in self._client.pages(models.AuditList, API + "/audit", params):
