@@ -70,6 +70,9 @@ func lockState(dir string) (*os.File, error) {
 // lockPatience is how long an executor that was killed may take to be gone.
 const lockPatience = 3 * time.Second
 
+// launcherLock, in the state directory, is held by the launcher for as long as it is there.
+const launcherLock = "launcher.lock"
+
 const (
 	// reserveFile, in the state directory, keeps room for writes that end something while the disk is full.
 	reserveFile = "reserve"

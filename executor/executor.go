@@ -88,7 +88,7 @@ func New(config Config) (*Executor, error) {
 		inotify: inotify.New(workspace.MaxDirs),
 	}
 	e.broker = broker.NewLocal(broker.Config{
-		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, "launcher.lock"), config.Transient, config.Logger),
+		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, launcherLock), config.Transient, config.Logger),
 		Cgroups:  groups, Layers: layers, Dirs: sandboxDirs{state: config.StateDir, run: runDir},
 		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
 	})

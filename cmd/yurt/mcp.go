@@ -44,7 +44,7 @@ An agent's program starts this command itself: see yurt mcp config.
 
 With --server, or YURT_URL, the sandboxes are those of that server, and they live on when the
 agent is gone. Without it the command runs them itself, and ends them when the agent closes its
-standard input.
+standard input. They end likewise when the command is killed.
 
 Each flag can also be given as an environment variable: --mcp-tools is YURT_MCP_TOOLS. The flag
 wins over the variable.`,
@@ -120,7 +120,12 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, func() error { node.remove(ctx); return nil })
+	removed, err := node.watch(ctx)
+	if err != nil {
+		node.remove(ctx)
+		return nil, err
+	}
+	s.closers = append(s.closers, removed, func() error { node.remove(ctx); return nil })
 	if err := s.openStore(ctx, filepath.Join(node.stateDir, "yurt.db")); err != nil {
 		return nil, err
 	}

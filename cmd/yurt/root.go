@@ -60,6 +60,7 @@ Check this host:            yurt doctor`,
 		newConfigCommand(a),
 		cli.Parent("ca", "Make the certificates that executors and controllers authenticate with", cli.GroupHost, cacmd.New(a.Terminal())...),
 		newVersionCommand(a),
+		newRemoveKilledCommand(),
 	)
 	return a.finish(root)
 }

@@ -286,6 +286,27 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 	}
 }
 
+func TestKilledStateIsRemovedAtOnce(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	config.Transient = true
+	e := testutil.Open(t, config)
+	if err := executor.RemoveKilled(config.StateDir); err == nil {
+		t.Error("the directory of an executor that runs was taken for abandoned")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	killMidway(t, config)
+	if err := executor.RemoveKilled(config.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	testutil.CheckNothingLeft(t, config.StateDir)
+	if _, err := os.Stat(config.StateDir); err == nil {
+		t.Error("the directory is still there")
+	}
+}
+
 // An executor that is told to stop while it starts has not declared a living sandbox dead.
 func TestStartThatIsGivenUpLosesNothing(t *testing.T) {
 	testutil.NeedsSandboxes(t)

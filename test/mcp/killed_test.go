@@ -1,0 +1,68 @@
+package mcp_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/yurtrun/yurt/test/leftovers"
+)
+
+// TestKilledCommandLeavesNoTrace: yurt mcp that runs the sandboxes itself has removed them a moment after its end, also when it was
+// killed, alone or with its group of processes as some agents do.
+func TestKilledCommandLeavesNoTrace(t *testing.T) {
+	program := yurt(t)
+	for name, end := range map[string]func(*exec.Cmd) error{
+		"kill":              func(cmd *exec.Cmd) error { return cmd.Process.Kill() },
+		"kill of the group": func(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) },
+		"interrupt":         func(cmd *exec.Cmd) error { return cmd.Process.Signal(os.Interrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), program, "mcp")
+			temp := t.TempDir()
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_URL=")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			state := runsCode(t, cmd, temp)
+			if there, err := leftovers.Of(state); err != nil || len(there.Processes) < 3 || len(there.Cgroups) == 0 || len(there.Directories) == 0 {
+				t.Fatalf("while it runs it has %v (%v), expected processes, cgroups and directories", there, err)
+			}
+			if err := end(cmd); err != nil {
+				t.Fatal(err)
+			}
+			left, err := leftovers.Gone(t.Context(), state, 10*time.Second)
+			if err != nil || left.Count() > 0 {
+				t.Errorf("left behind (%v):\n%s", err, left)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("the directory for temporary files holds %v (%v), expected that all is removed", left, err)
+			}
+		})
+	}
+}
+
+// runsCode starts the command, runs code that leaves a process in its sandbox, and returns the state directory.
+func runsCode(t *testing.T, cmd *exec.Cmd, temp string) string {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() }) // the command was killed
+	answer, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_code", Arguments: map[string]any{
+		"language": "python", "code": "import subprocess; subprocess.Popen(['sleep', '1000']); print('runs')",
+	}})
+	if err != nil || answer.IsError {
+		t.Fatalf("running code: %v, %+v", err, answer)
+	}
+	found, err := filepath.Glob(filepath.Join(temp, "yurt-run-*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the state directories are %v (%v), expected one", found, err)
+	}
+	return found[0]
+}
