@@ -202,9 +202,15 @@ func (p problem) asError() *yurt.Error {
 func segment(s string) string { return url.PathEscape(s) }
 
 // Ready returns nil when the controller can serve, and why not otherwise. It does not wait for that.
-func (c *Client) Ready(ctx context.Context) error {
-	ready := call{method: http.MethodGet, path: "/ready"}
-	resp, err := ready.once(ctx, c)
+func (c *Client) Ready(ctx context.Context) error { return says(ctx, c, "/ready") }
+
+// Health returns nil when the process of the client's controller answers, which may not be able to serve yet: see [Client.Ready].
+func Health(ctx context.Context, client *Client) error { return says(ctx, client, "/health") }
+
+// says asks for the state of the controller, once.
+func says(ctx context.Context, c *Client, path string) error {
+	state := call{method: http.MethodGet, path: path}
+	resp, err := state.once(ctx, c)
 	if err != nil {
 		return err
 	}

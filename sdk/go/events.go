@@ -141,6 +141,11 @@ func (e *Execution) Signal(ctx context.Context, signal yurt.Signal) error {
 	return e.client.Signal(ctx, e.session, e.ID, signal)
 }
 
+// Resize gives the terminal of the execution another size, see [Client.Resize].
+func (e *Execution) Resize(ctx context.Context, size TerminalSize) error {
+	return e.client.Resize(ctx, e.session, e.ID, size)
+}
+
 // Record returns the record of the execution.
 func (e *Execution) Record(ctx context.Context) (yurt.Execution, error) {
 	return e.client.Execution(ctx, e.session, e.ID)

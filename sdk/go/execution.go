@@ -162,8 +162,12 @@ func (c *Client) Start(ctx context.Context, sessionID string, req ExecuteRequest
 // Execution returns the record of one execution, or of the latest one when
 // executionID is empty.
 func (c *Client) Execution(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
+	path := sessionPath(sessionID) + "/status" // of the latest
+	if executionID != "" {
+		path = executionPath(sessionID, executionID)
+	}
 	var e yurt.Execution
-	err := c.get(ctx, sessionPath(sessionID)+"/status", executionQuery(executionID), &e)
+	err := c.get(ctx, path, nil, &e)
 	return e, err
 }
 
@@ -171,17 +175,11 @@ func (c *Client) Execution(ctx context.Context, sessionID, executionID string) (
 // executionID is empty. While it runs the error is [yurt.CodeExecutionRunning].
 func (c *Client) Result(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
 	var body resultBody
-	if err := c.get(ctx, sessionPath(sessionID)+"/result", executionQuery(executionID), &body); err != nil {
+	query := queryOf(map[string]string{"execution_id": executionID})
+	if err := c.get(ctx, sessionPath(sessionID)+"/result", query, &body); err != nil {
 		return yurt.Execution{}, err
 	}
 	return body.execution(), nil
-}
-
-func executionQuery(executionID string) url.Values {
-	if executionID == "" {
-		return nil
-	}
-	return url.Values{"execution_id": {executionID}}
 }
 
 // ExecutionPage is one page of a session's executions, newest first.

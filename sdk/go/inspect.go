@@ -99,6 +99,13 @@ func (c *Client) Containers(ctx context.Context, filter ...ContainerFilter) ([]y
 	return whole[yurt.Sandbox](ctx, c, apiPrefix+"/containers", "containers", queryOfAll(filter), 0)
 }
 
+// Container returns the sandbox of that id. Its id is that of [yurt.Session.SandboxID], and not the session's.
+func Container(ctx context.Context, client *Client, id string) (yurt.Sandbox, error) {
+	var found yurt.Sandbox
+	err := client.get(ctx, apiPrefix+"/containers/"+segment(id), nil, &found)
+	return found, err
+}
+
 // PauseSession stops everything that runs in the session, which keeps its memory and
 // gets no CPU time.
 func (c *Client) PauseSession(ctx context.Context, id string) (yurt.Session, error) {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"net/http"
 	"reflect"
+	"strconv"
 	"sync"
 	"time"
 
@@ -184,6 +186,21 @@ func (s *Sandbox) Executions(ctx context.Context, filter ...ExecutionFilter) ite
 	return pages[yurt.Execution](ctx, s.client, sessionPath(s.ID)+"/executions", "executions", queryOfAll(filter))
 }
 
+// Latest returns the execution that was started last, with its result if it has ended.
+func (s *Sandbox) Latest(ctx context.Context) (yurt.Execution, error) {
+	return s.client.Execution(ctx, s.ID, "")
+}
+
+// LatestResult returns the result of the execution that was started last. While it runs the error is
+// [yurt.CodeExecutionRunning].
+func (s *Sandbox) LatestResult(ctx context.Context) (*yurt.Result, error) {
+	ended, err := s.client.Result(ctx, s.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	return ended.Result, nil
+}
+
 // Changes lists the changes of the sandbox's state, oldest first.
 func (s *Sandbox) Changes(ctx context.Context) ([]yurt.Transition, error) {
 	return s.client.SessionEvents(ctx, s.ID)
@@ -222,6 +239,12 @@ func (s *Sandbox) Processes(ctx context.Context) ([]yurt.Process, error) {
 // SignalProcess sends a signal to a process, by its number inside the sandbox.
 func (s *Sandbox) SignalProcess(ctx context.Context, pid int, signal yurt.Signal) error {
 	return s.client.SignalProcess(ctx, s.ID, pid, signal)
+}
+
+// KillProcess kills a process, by its number inside the sandbox.
+func (s *Sandbox) KillProcess(ctx context.Context, pid int) error {
+	what := call{method: http.MethodDelete, path: sessionPath(s.ID) + "/processes/" + strconv.Itoa(pid)}
+	return s.client.roundTrip(ctx, what, nil)
 }
 
 // Logs returns the last limit bytes of the output of executions, see [Client.Logs].

@@ -29,6 +29,7 @@ import (
 type Faults struct {
 	URL     string // for the SDK
 	Control string // for control steps
+	Calls   Calls
 
 	t      testing.TB
 	begin  func() (*devserver.Server, error)
@@ -209,6 +210,7 @@ func (f *Faults) passing() http.Handler {
 
 // spoil breaks an answer off if that was asked for.
 func (f *Faults) spoil(resp *http.Response) error {
+	f.Calls.note(resp)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.drop > 0 && resp.Request.Method != http.MethodGet {

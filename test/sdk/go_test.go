@@ -18,6 +18,5 @@ func goRunner(t testing.TB) string {
 func TestGo(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	runner := goRunner(t)
-	t.Run("scenarios", func(t *testing.T) { Scenarios(t, short, runner) })
-	t.Run("keys", func(t *testing.T) { KeyScenarios(t, runner) })
+	everyScenario(t, runner)
 }

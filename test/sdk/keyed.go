@@ -14,6 +14,7 @@ import (
 
 // keyed is a server that asks for API keys.
 type keyed struct {
+	server     *devserver.Server
 	url, admin string
 	keys       yurtclient.Keys // of an operator
 }
@@ -36,7 +37,7 @@ func keyedServer(t *testing.T) keyed {
 		}
 		testutil.CheckNothingLeft(t, state)
 	})
-	s := keyed{url: server.URL, admin: strings.TrimSpace(string(admin))}
+	s := keyed{server: server, url: server.URL, admin: strings.TrimSpace(string(admin))}
 	s.keys = s.client(t, s.admin).Keys()
 	return s
 }

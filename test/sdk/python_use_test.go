@@ -13,10 +13,9 @@ import (
 func TestPython(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	interpreter := installed(t)
-	t.Run("scenarios", func(t *testing.T) {
-		Scenarios(t, short, interpreter, filepath.Join(python(t), "tests", "scenarios.py"))
-	})
-	t.Run("keys", func(t *testing.T) { KeyScenarios(t, interpreter, filepath.Join(python(t), "tests", "scenarios.py")) })
+	runner := []string{interpreter, filepath.Join(python(t), "tests", "scenarios.py")}
+	everyScenario(t, runner...)
+	t.Run("async", func(t *testing.T) { everyScenario(t, append([]string{"env", "YURT_ASYNC=1"}, runner...)...) })
 	t.Run("local", func(t *testing.T) { local(t, interpreter) })
 	t.Run("bad input", func(t *testing.T) { badInput(t, interpreter) })
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -22,19 +23,23 @@ const (
 	keys  kind = "keys" // that need a server that asks for keys
 )
 
-// Scenarios starts a runner against a server of its own, and reports each scenario of a kind as a test.
-func Scenarios(t *testing.T, only kind, command ...string) {
+// Scenarios starts a runner against a server of its own, and reports each scenario of a kind as a test. It returns the runner's calls.
+func Scenarios(t *testing.T, only kind, command ...string) *Calls {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
 	faults := NewFaults(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	play(t, only, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
+	return &faults.Calls
 }
 
 // KeyScenarios runs the scenarios about keys against a server that asks for them. The runner has the key of an operator.
-func KeyScenarios(t *testing.T, command ...string) {
+func KeyScenarios(t *testing.T, command ...string) *Calls {
 	t.Helper()
 	server := keyedServer(t)
-	play(t, keys, []string{"YURT_URL=" + server.url, "YURT_API_KEY=" + server.admin}, command...)
+	faults := newFaults(t, func() (*devserver.Server, error) { return server.server, nil })
+	faults.serve()
+	play(t, keys, []string{"YURT_URL=" + faults.URL, "YURT_API_KEY=" + server.admin}, command...)
+	return &faults.Calls
 }
 
 // ClusterScenarios runs all scenarios against a controller of a cluster.

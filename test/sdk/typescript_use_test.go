@@ -17,12 +17,8 @@ func TestTypescript(t *testing.T) {
 	project := installedTypescript(t, "@langchain/core@1.4.0", "ai@7.0.173", "zod@4.6.7")
 	for _, form := range []string{"esm", "cjs"} {
 		t.Run(form, func(t *testing.T) {
-			t.Run("scenarios", func(t *testing.T) {
-				Scenarios(t, short, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
-			})
-			t.Run("keys", func(t *testing.T) {
-				KeyScenarios(t, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
-			})
+			runner := []string{"env", "YURT_FORM=" + form, node(t), filepath.Join(project, "scenarios.mjs")}
+			everyScenario(t, runner...)
 			t.Run("results and bad input", func(t *testing.T) {
 				url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 				program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)

@@ -22,6 +22,9 @@ from yurt import CreatedKey, Result, Sandbox, Yurt, YurtError
 from yurt.errors import NotFoundError, ConflictError
 from yurt.models import Session
 
+if os.environ.get("YURT_ASYNC"):
+    from blocking import Sandbox, Yurt  # noqa: F811
+
 MIB = bytes(range(256)) * 4096
 Json = dict[str, Any]
 

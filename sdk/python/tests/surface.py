@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 from yurt import AuditLog, CreatedKey, Keys, Nodes, Pools, Sandbox, Templates, Tenants, YurtError
 from yurt.models import TenantUsage
 
+if os.environ.get("YURT_ASYNC"):
+    from blocking import AuditLog, Keys, Nodes, Pools, Templates, Tenants  # noqa: F811
+
 if TYPE_CHECKING:
     from scenarios import Scenario
 
@@ -26,6 +29,10 @@ def refusal(call: Callable[[], object]) -> str:
     return "it succeeded"
 
 
+def health(play: Scenario, step: Json, _: Json) -> Json:
+    return {"live": play.client.health().status == "ok", "ready": play.client.ready().status == "ready"}
+
+
 def version(play: Scenario, step: Json, _: Json) -> Json:
     return {"version": play.client.version().version}
 
@@ -35,7 +42,8 @@ def runtimes(play: Scenario, step: Json, _: Json) -> Json:
 
 
 def containers(play: Scenario, step: Json, _: Json) -> Json:
-    return {"count": len(play.client.containers())}
+    found = play.client.containers()
+    return {"count": len(found), "read": play.client.container(found[0].id).id == found[0].id}
 
 
 def drain(play: Scenario, step: Json, _: Json) -> Json:
@@ -53,7 +61,11 @@ def template(play: Scenario, step: Json, given: Json) -> Json:
         "created": created.description, "replaced": replaced.description, "read": templates.get(name).description,
         "listed": [each.name for each in templates.list(name_prefix=name)] == [name], "prepared": len(templates.prepare(name)),
     }
-    templates.delete(name)
+    ends = [f"{name}-a", f"{name}-b"]
+    templates.push([{"name": each, "runtimes": ["python"]} for each in ends])
+    told["pushed"] = len(templates.list(name_prefix=name + "-"))
+    for each in [name, *ends]:
+        templates.delete(each)
     return {**told, "gone": refusal(lambda: templates.get(name))}
 
 
@@ -70,7 +82,8 @@ def executions(play: Scenario, step: Json, _: Json) -> Json:
     filtered = [len(box.executions(kind=kind)) for kind in ("command", "code")]
     return {
         "count": len(found), "states": [each.state for each in found], "filtered": filtered,
-        "stdout": record.result.stdout if record.result else None,
+        "stdout": record.result.stdout if record.result else None, "latest": box.latest().id == found[0].id,
+        "result": box.latest_result().stdout,
     }
 
 
@@ -160,12 +173,25 @@ def questions(play: Scenario, step: Json, given: Json) -> Json:
     return {"match": match[0], "found": found, "removed": refusal(lambda: contexts.restart("asked"))}
 
 
+TERMINAL = "stty -echo; stty size; read word; echo $word; stty size; read word; stty size"
+
+
 def terminal(play: Scenario, step: Json, _: Json) -> Json:
     box, shown = box_of(play, step), b""
-    with box.pty("stty -echo; stty size; read word; echo $word") as opened:
-        shown += opened.read() or b""
-        opened.resize(30, 100)
+    with box.pty(TERMINAL) as opened:
+        def show_until(end: bytes) -> None:
+            nonlocal shown
+            while not shown.endswith(end):
+                part = opened.read()
+                assert part is not None, f"the terminal showed {shown!r} and ended; expected {end!r}"
+                shown += part
+
+        show_until(b"24 80\r\n")
+        box.execution(opened.execution_id).resize(40, 120)
         opened.write("hej\n")
+        show_until(b"40 120\r\n")
+        opened.resize(30, 100)
+        opened.write("again\n")
         while (part := opened.read()) is not None:
             shown += part
     return {"shown": shown.decode(), "exit_code": opened.exit_code}
@@ -209,6 +235,12 @@ def usage(play: Scenario, step: Json, given: Json) -> Json:
     return usage_json(Tenants(play.client_of(step)).usage(**given))
 
 
+def samples(play: Scenario, step: Json, given: Json) -> Json:
+    session_id = box_of(play, step).id if "in" in step else None
+    told = Tenants(play.client_of(step)).samples(**given, session_id=session_id)
+    return {"tenant": told.tenant, "resolution": told.resolution, "session": session_id is not None and told.session_id == session_id}
+
+
 def tenants(play: Scenario, step: Json, _: Json) -> Json:
     return {"names": [each.tenant for each in Tenants(play.client_of(step)).list()]}
 
@@ -227,7 +259,7 @@ def box_of(play: Scenario, step: Json) -> Sandbox:
 
 OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
     operation.__name__: operation for operation in (
-        version, runtimes, containers, drain, template, pool, executions, changes, logs, metrics, copy_tree, shape_file, watch, converse,
-        end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, tenants, audit,
+        health, version, runtimes, containers, drain, template, pool, executions, changes, logs, metrics, copy_tree, shape_file, watch, converse,
+        end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, samples, tenants, audit,
     )
 }

@@ -2,7 +2,7 @@
 
 import type { CallOptions, Yurt } from "./client.js";
 import { InvalidArgumentError } from "./errors.js";
-import type { CreatedKey, Entry, Key, TenantUsage } from "./models.js";
+import type { CreatedKey, Entry, Key, TenantUsage, UsageHistory } from "./models.js";
 import { API, given, queryOf, segment } from "./wire.js";
 
 const mostOfPage = 500;
@@ -57,7 +57,7 @@ export interface QuotaOptions extends CallOptions {
   storage?: number | string;
 }
 
-/** The tenants of a server. All but `usage` needs the key of an operator. */
+/** The tenants of a server. All but `usage` and `samples` needs the key of an operator. */
 export class Tenants {
   readonly #client: Yurt;
   readonly #path = API + "/tenants";
@@ -77,6 +77,11 @@ export class Tenants {
   /** Returns the quotas and the use of a tenant: of that of the client's key, unless an operator names another. */
   usage({ tenant, signal }: CallOptions & { tenant?: string } = {}): Promise<TenantUsage> {
     return this.#client.call("GET", `${API}/usage${queryOf({ tenant })}`, { signal });
+  }
+
+  /** Returns the real use of a tenant, or of one sandbox, in the last 24 hours: a sample every five minutes. */
+  samples({ tenant, sessionId, signal }: CallOptions & { tenant?: string; sessionId?: string } = {}): Promise<UsageHistory> {
+    return this.#client.call("GET", `${API}/usage/samples${queryOf({ tenant, session_id: sessionId })}`, { signal });
   }
 
   /** Replaces the quotas of a tenant. */

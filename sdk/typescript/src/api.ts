@@ -1383,6 +1383,38 @@ export interface components {
              */
             storage: number;
         };
+        UsageHistory: {
+            /** @description Time between two samples. */
+            resolution: number;
+            /** @description Oldest first. A time without a sample is one without a session, or one at which no controller ran. */
+            samples: components["schemas"]["UsageSample"][] | null;
+            session_id?: string;
+            tenant: string;
+        };
+        UsageSample: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * Format: double
+             * @description Cores in use, as the mean since the sample before.
+             */
+            cpu: number;
+            /**
+             * Format: int64
+             * @description Bytes in the workspaces.
+             */
+            disk: number;
+            /**
+             * Format: int64
+             * @description Bytes of memory in use.
+             */
+            memory: number;
+            /**
+             * Format: int64
+             * @description Sessions that lived.
+             */
+            sessions: number;
+        };
         VersionBody: {
             commit?: string;
             go: string;

@@ -1,10 +1,10 @@
 // The connection to one server.
 
 import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problemError } from "./errors.js";
-import type { Container, RuntimeInfo, Version } from "./models.js";
+import type { Container, RuntimeInfo, Status, Version } from "./models.js";
 import { platform, type LocalServer } from "./platform/platform.js";
 import { EventStream } from "./stream.js";
-import { API, type Query, authorization, encode, queryOf } from "./wire.js";
+import { API, type Query, authorization, encode, queryOf, segment } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
 const idempotent = ["GET", "PUT", "DELETE"]; // methods whose requests a server may see twice
@@ -159,6 +159,16 @@ export class Yurt {
     return this.call("GET", "/version", options);
   }
 
+  /** Says that the process of the server lives, which may not be able to serve yet. It does not wait for that. */
+  health(options: CallOptions = {}): Promise<Status> {
+    return this.call("GET", "/health", { ...options, repeat: false, once: true });
+  }
+
+  /** Says that the server can serve, and throws an UnavailableError where it cannot. It does not wait for that. */
+  ready(options: CallOptions = {}): Promise<Status> {
+    return this.call("GET", "/ready", { ...options, repeat: false, once: true });
+  }
+
   /** Lists the installed language runtimes. */
   async runtimes(options: CallOptions = {}): Promise<RuntimeInfo[]> {
     return this.whole<RuntimeInfo>(API + "/runtimes", "runtimes", {}, options);
@@ -167,6 +177,11 @@ export class Yurt {
   /** Lists the sandboxes under the sessions, the warm ones too, oldest first. */
   async containers(options: CallOptions = {}): Promise<Container[]> {
     return this.whole<Container>(API + "/containers", "containers", {}, options);
+  }
+
+  /** Returns one of these, by its own id and not by that of the session. */
+  async container(id: string, options: CallOptions = {}): Promise<Container> {
+    return this.call("GET", `${API}/containers/${segment(id)}`, options);
   }
 
   /** Yields each event of a stream. */

@@ -143,6 +143,11 @@ export class Execution implements AsyncIterableIterator<Event> {
     await this.#client.send("POST", this.#path + "/signal", { json: { signal }, ...options });
   }
 
+  /** Gives the terminal of the execution another size. */
+  async resize(rows: number, cols: number, options: CallOptions = {}): Promise<void> {
+    await this.#client.send("POST", this.#path + "/resize", { json: { rows, cols }, ...options });
+  }
+
   record(options: CallOptions = {}): Promise<ExecutionBody> {
     return this.#client.call("GET", this.#path, options);
   }

@@ -107,6 +107,11 @@ export class Templates {
     return this.#make("PUT", `${this.#path}/${segment(name)}`, source, options);
   }
 
+  /** Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused. */
+  async push(templates: object[], { replace = false, ...options }: ProgressOptions & { replace?: boolean } = {}): Promise<void> {
+    await this.#follow("POST", this.#path + "/batch", { json: { templates, replace } }, options);
+  }
+
   /** Has each node that can run the template install its packages, and returns the names of these nodes. */
   async prepare(name: string, options: ProgressOptions = {}): Promise<string[]> {
     return (await this.#follow("POST", `${this.#path}/${segment(name)}/prepare`, {}, options)).nodes ?? [];

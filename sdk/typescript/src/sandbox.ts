@@ -6,10 +6,10 @@ import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
 import { follow } from "./follow.js";
 import type {
-  CreatedKey, ExecutionSummary, LogBody, ResourcesBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
+  CreatedKey, ExecutionBody, ExecutionSummary, LogBody, ResourcesBody, ResultBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
 } from "./models.js";
 import { Contexts, Processes } from "./parts.js";
-import { LogEntry, type Result } from "./results.js";
+import { LogEntry, Result } from "./results.js";
 import { Terminal } from "./terminal.js";
 import { API, type FileMap, filesOf, given, plainObject, queryOf, segment } from "./wire.js";
 
@@ -225,6 +225,17 @@ export class Sandbox {
   /** Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those. */
   async executions({ state, kind, language, ...options }: ExecutionsOptions = {}): Promise<ExecutionSummary[]> {
     return this.client.whole<ExecutionSummary>(this.#path + "/executions", "executions", { state, kind, language }, options);
+  }
+
+  /** Returns the execution that was started last, with its result if it has ended. */
+  latest(options: CallOptions = {}): Promise<ExecutionBody> {
+    return this.client.call("GET", this.#path + "/status", options);
+  }
+
+  /** Returns the result of the execution that was started last. While it runs that is an error of code execution_running. */
+  async latestResult(options: CallOptions = {}): Promise<Result> {
+    const ended = await this.client.call<ResultBody & { execution_id: string }>("GET", this.#path + "/result", options);
+    return new Result(ended, ended.execution_id);
   }
 
   /** Lists the changes of the sandbox's state, oldest first. */

@@ -22,9 +22,16 @@ async function refusal(call) {
 
 const boxOf = (play, step) => play.named[step.in];
 
+export const health = async (play) => ({
+  live: (await play.client.health()).status === "ok", ready: (await play.client.ready()).status === "ready",
+});
 export const version = async (play) => ({ version: (await play.client.version()).version });
 export const runtimes = async (play) => ({ names: (await play.client.runtimes()).map((runtime) => runtime.name) });
-export const containers = async (play) => ({ count: (await play.client.containers()).length });
+
+export async function containers(play) {
+  const found = await play.client.containers();
+  return { count: found.length, read: (await play.client.container(found[0].id)).id === found[0].id };
+}
 
 export async function drain(play) {
   const nodes = new Nodes(play.client);
@@ -41,7 +48,10 @@ export async function template(play, _, { name, source }) {
     created: created.description, replaced: replaced.description, read: (await templates.get(name)).description,
     listed: (await templates.list({ namePrefix: name })).map((each) => each.name).join() === name, prepared: (await templates.prepare(name)).length,
   };
-  await templates.delete(name);
+  const ends = [`${name}-a`, `${name}-b`];
+  await templates.push(ends.map((each) => ({ name: each, runtimes: ["python"] })));
+  told.pushed = (await templates.list({ namePrefix: `${name}-` })).length;
+  for (const each of [name, ...ends]) await templates.delete(each);
   return { ...told, gone: await refusal(() => templates.get(name)) };
 }
 
@@ -56,7 +66,11 @@ export async function executions(play, step) {
   const found = await box.executions();
   const { result } = await box.execution(found[0].id).record();
   const filtered = await Promise.all(["command", "code"].map(async (kind) => (await box.executions({ kind })).length));
-  return { count: found.length, states: found.map((each) => each.state), filtered, stdout: result?.stdout };
+  const latest = (await box.latest()).id === found[0].id;
+  return {
+    count: found.length, states: found.map((each) => each.state), filtered, stdout: result?.stdout,
+    latest, result: (await box.latestResult()).stdout,
+  };
 }
 
 export async function changes(play, step) {
@@ -155,11 +169,25 @@ export async function questions(play, step, { code }) {
   return { match, found, removed: await refusal(() => contexts.restart("asked")) };
 }
 
+const terminalCommand = "stty -echo; stty size; read word; echo $word; stty size; read word; stty size";
+
 export async function terminal(play, step) {
-  const opened = await boxOf(play, step).pty("stty -echo; stty size; read word; echo $word");
-  let shown = Buffer.from(await opened.read()).toString();
-  opened.resize(30, 100);
+  const box = boxOf(play, step);
+  const opened = await box.pty(terminalCommand);
+  let shown = "";
+  const showUntil = async (end) => {
+    while (!shown.endsWith(end)) {
+      const part = await opened.read();
+      assert.ok(part, `the terminal showed ${JSON.stringify(shown)} and ended; expected ${JSON.stringify(end)}`);
+      shown += Buffer.from(part).toString();
+    }
+  };
+  await showUntil("24 80\r\n");
+  await box.execution(opened.executionId).resize(40, 120);
   opened.write("hej\n");
+  await showUntil("40 120\r\n");
+  opened.resize(30, 100);
+  opened.write("again\n");
   for await (const part of opened) shown += Buffer.from(part).toString();
   opened.close();
   return { shown, exit_code: opened.exitCode };
@@ -191,6 +219,13 @@ const usageJson = ({ tenant, quotas, usage: used }) => ({ tenant, sessions: quot
 
 export const set_quotas = async (play, step, { tenant, ...quotas }) => usageJson(await new Tenants(play.clientOf(step)).setQuotas(tenant, quotas));
 export const usage = async (play, step, options) => usageJson(await new Tenants(play.clientOf(step)).usage(options));
+
+export async function samples(play, step, options) {
+  const sessionId = step.in && boxOf(play, step).id;
+  const told = await new Tenants(play.clientOf(step)).samples({ ...options, sessionId });
+  return { tenant: told.tenant, resolution: told.resolution, session: sessionId !== undefined && told.session_id === sessionId };
+}
+
 export const tenants = async (play, step) => ({ names: (await new Tenants(play.clientOf(step)).list()).map((each) => each.tenant) });
 
 /** An entry is there within a second or so of its request. */

@@ -27,7 +27,7 @@ func run() error {
 	// The document describes the handlers, which are registered and never called: the controller can be empty.
 	ctl, keys := new(controller.Controller), auth.NewKeys(nil, nil)
 	api, err := httpapi.New(httpapi.Config{Controller: ctl, Version: "1", Extensions: []httpapi.Extension{
-		accounts.Keys(keys), accounts.Tokens(keys, ctl), accounts.Audit(nil), accounts.Tenants(quota.NewTenants(nil)),
+		accounts.Keys(keys), accounts.Tokens(keys, ctl), accounts.Audit(nil), accounts.Tenants(quota.NewTenants(nil)), accounts.Samples(nil),
 	}})
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type accountOperation func(context.Context, *play, *step) (any, error)
 func accountOperations() map[string]accountOperation {
 	return map[string]accountOperation{
 		"create_key": createKey, "create_token": createToken, "list_keys": listKeys, "revoke_key": revokeKey, "set_quotas": setQuotas,
-		"usage": usage, "tenants": tenants, "audit": auditLog,
+		"usage": usage, "samples": samples, "tenants": tenants, "audit": auditLog,
 	}
 }
 
@@ -124,6 +124,21 @@ func usage(ctx context.Context, p *play, s *step) (any, error) {
 		return nil, err
 	}
 	return used(yurtclient.NewTenants(client).Usage(ctx, with.Tenant))
+}
+
+func samples(ctx context.Context, p *play, s *step) (any, error) {
+	with, client, err := account(p, s)
+	if err != nil {
+		return nil, err
+	}
+	var told access.UsageHistory
+	box := p.named[s.In]
+	if box != nil {
+		told, err = yurtclient.NewTenants(client).SessionSamples(ctx, box.ID)
+	} else {
+		told, err = yurtclient.NewTenants(client).Samples(ctx, with.Tenant)
+	}
+	return object{"tenant": told.Tenant, "resolution": time.Duration(told.Resolution).Seconds(), "session": box != nil && told.SessionID == box.ID}, err
 }
 
 func tenants(ctx context.Context, p *play, s *step) (any, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -16,8 +17,12 @@ type serverOperation func(context.Context, *yurtclient.Client, *step) (any, erro
 // serverOperations are those on a server that use each further call of the SDK once.
 func serverOperations() map[string]serverOperation {
 	return map[string]serverOperation{
-		"version": version, "runtimes": runtimes, "containers": containers, "drain": drain, "template": template, "pool": pool,
+		"health": health, "version": version, "runtimes": runtimes, "containers": containers, "drain": drain, "template": template, "pool": pool,
 	}
+}
+
+func health(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
+	return object{"live": true, "ready": true}, errors.Join(yurtclient.Health(ctx, client), client.Ready(ctx))
 }
 
 func version(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
@@ -36,7 +41,11 @@ func runtimes(ctx context.Context, client *yurtclient.Client, _ *step) (any, err
 
 func containers(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
 	found, err := client.Containers(ctx)
-	return object{"count": len(found)}, err
+	if err != nil {
+		return nil, err
+	}
+	read, err := yurtclient.Container(ctx, client, found[0].ID)
+	return object{"count": len(found), "read": read.ID == found[0].ID}, err
 }
 
 func drain(ctx context.Context, client *yurtclient.Client, _ *step) (any, error) {
@@ -70,7 +79,8 @@ func template(ctx context.Context, client *yurtclient.Client, s *step) (any, err
 	read, readErr := client.Template(ctx, with.Name)
 	all, listErr := client.Templates(ctx, yurtclient.TemplateFilter{NamePrefix: with.Name})
 	prepared, prepareErr := client.PrepareTemplate(ctx, with.Name, silent)
-	if err := errors.Join(replaceErr, readErr, listErr, prepareErr, client.DeleteTemplate(ctx, with.Name)); err != nil {
+	pushed, pushErr := push(ctx, client, with.Name)
+	if err := errors.Join(replaceErr, readErr, listErr, prepareErr, pushErr, client.DeleteTemplate(ctx, with.Name)); err != nil {
 		return nil, err
 	}
 	_, gone := client.Template(ctx, with.Name)
@@ -80,8 +90,21 @@ func template(ctx context.Context, client *yurtclient.Client, s *step) (any, err
 	}
 	return object{
 		"created": created.Description, "replaced": replaced.Description, "read": read.Description, "listed": listed,
-		"prepared": len(prepared), "gone": yurt.CodeOf(gone),
+		"prepared": len(prepared), "pushed": pushed, "gone": yurt.CodeOf(gone),
 	}, nil
+}
+
+// push makes two templates at once, counts them and removes them.
+func push(ctx context.Context, client *yurtclient.Client, name string) (int, error) {
+	var made []yurt.Template
+	for _, end := range []string{"-a", "-b"} {
+		made = append(made, yurt.Template{Name: name + end, Runtimes: []string{"python"}})
+	}
+	if err := client.PushTemplates(ctx, made, false, func(string) error { return nil }); err != nil {
+		return 0, err
+	}
+	there, err := client.Templates(ctx, yurtclient.TemplateFilter{NamePrefix: name + "-"})
+	return len(there), errors.Join(err, client.DeleteTemplate(ctx, made[0].Name), client.DeleteTemplate(ctx, made[1].Name))
 }
 
 func pool(ctx context.Context, client *yurtclient.Client, s *step) (any, error) {
@@ -120,11 +143,16 @@ func executions(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, err
 	for i := range found {
 		states = append(states, found[i].State)
 	}
-	record, err := box.Execution(found[0].ID).Record(ctx)
-	if err != nil {
+	record, recordErr := box.Execution(found[0].ID).Record(ctx)
+	latest, latestErr := box.Latest(ctx)
+	ended, err := box.LatestResult(ctx)
+	if err := errors.Join(recordErr, latestErr, err); err != nil {
 		return nil, err
 	}
-	return object{"count": len(found), "states": states, "filtered": counts[:2], "stdout": record.Result.Stdout}, nil
+	return object{
+		"count": len(found), "states": states, "filtered": counts[:2], "stdout": record.Result.Stdout,
+		"latest": latest.ID == found[0].ID, "result": ended.Stdout,
+	}, nil
 }
 
 func changes(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
@@ -280,7 +308,7 @@ func endProcess(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, err
 			}
 		}
 	}
-	if err := box.SignalProcess(ctx, pid, yurt.SignalKill); err != nil {
+	if err := errors.Join(box.SignalProcess(ctx, pid, yurt.Signal(syscall.SIGCONT)), box.KillProcess(ctx, pid)); err != nil {
 		return nil, err
 	}
 	return result(execution.Wait(ctx))
@@ -309,26 +337,48 @@ func questions(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, erro
 	return object{"match": match, "found": inspection.Found, "removed": yurt.CodeOf(gone)}, nil
 }
 
+// terminalCommand tells the size of the terminal at first, and after each of two words.
+const terminalCommand = "stty -echo; stty size; read word; echo $word; stty size; read word; stty size"
+
 func terminal(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
-	opened, err := box.Terminal(ctx, yurtclient.TerminalRequest{Command: "stty -echo; stty size; read word; echo $word"})
+	opened, err := box.Terminal(ctx, yurtclient.TerminalRequest{Command: terminalCommand})
 	if err != nil {
 		return nil, err
 	}
 	defer opened.Close()
-	var shown []byte
-	for typed := false; ; typed = true {
-		data, exit, err := opened.Next(ctx)
-		switch {
-		case err != nil:
-			return nil, err
-		case exit != nil:
-			return object{"shown": string(shown), "exit_code": exit.Code}, nil
-		}
-		shown = append(shown, data...)
-		if !typed {
-			if err := errors.Join(opened.Resize(ctx, yurtclient.TerminalSize{Rows: 30, Cols: 100}), opened.Write(ctx, []byte("hej\n"))); err != nil {
-				return nil, err
+	shown := ""
+	for _, turn := range []struct {
+		until string
+		then  func() error
+	}{
+		{"24 80\r\n", func() error {
+			err := box.Execution(opened.ExecutionID).Resize(ctx, yurtclient.TerminalSize{Rows: 40, Cols: 120})
+			return errors.Join(err, opened.Write(ctx, []byte("hej\n")))
+		}},
+		{"40 120\r\n", func() error {
+			err := opened.Resize(ctx, yurtclient.TerminalSize{Rows: 30, Cols: 100})
+			return errors.Join(err, opened.Write(ctx, []byte("again\n")))
+		}},
+	} {
+		for !strings.HasSuffix(shown, turn.until) {
+			data, exit, err := opened.Next(ctx)
+			if err != nil || exit != nil {
+				return nil, fmt.Errorf("the terminal showed %q and ended, expected %q: %w", shown, turn.until, err)
 			}
+			shown += string(data)
 		}
+		if err := turn.then(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		data, exit, err := opened.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if exit != nil {
+			return object{"shown": shown, "exit_code": exit.Code}, nil
+		}
+		shown += string(data)
 	}
 }

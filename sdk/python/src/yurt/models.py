@@ -703,6 +703,27 @@ class Usage(msgspec.Struct, kw_only=True):
     """bytes"""
 
 
+class UsageHistory(msgspec.Struct, kw_only=True):
+    resolution: float
+    """Time between two samples."""
+    samples: list[UsageSample] | None
+    """Oldest first. A time without a sample is one without a session, or one at which no controller ran."""
+    session_id: str | None = None
+    tenant: str
+
+
+class UsageSample(msgspec.Struct, kw_only=True):
+    at: datetime
+    cpu: float
+    """Cores in use, as the mean since the sample before."""
+    disk: int
+    """Bytes in the workspaces."""
+    memory: int
+    """Bytes of memory in use."""
+    sessions: int
+    """Sessions that lived."""
+
+
 class VersionBody(msgspec.Struct, kw_only=True):
     commit: str | None = None
     go: str

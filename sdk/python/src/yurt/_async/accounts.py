@@ -40,7 +40,7 @@ class AsyncKeys:
 
 
 class AsyncTenants:
-    """The tenants of a server. All but usage needs the key of an operator."""
+    """The tenants of a server. All but usage and samples needs the key of an operator."""
 
     def __init__(self, client: AsyncYurt) -> None:
         self._client = client
@@ -54,6 +54,10 @@ class AsyncTenants:
     async def usage(self, tenant: str | None = None) -> models.TenantUsage:
         """Returns the quotas and the use of a tenant: of that of the client's key, unless an operator names another."""
         return await self._client.call(models.TenantUsage, "GET", API + "/usage", params=given(tenant=tenant))
+
+    async def samples(self, tenant: str | None = None, *, session_id: str | None = None) -> models.UsageHistory:
+        """Returns the real use of a tenant, or of one sandbox, in the last 24 hours: a sample every five minutes."""
+        return await self._client.call(models.UsageHistory, "GET", API + "/usage/samples", params=given(tenant=tenant, session_id=session_id))
 
     async def set_quotas(
         self, tenant: str, *, sessions: int | None = None, creates_per_minute: int | None = None, cpu: float | None = None,

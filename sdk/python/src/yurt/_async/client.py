@@ -14,7 +14,7 @@ import msgspec
 from .. import _aio as aio
 from .. import models
 from .._local import LocalServer
-from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, query, repeatable
+from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, query, repeatable, segment
 from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import AsyncAnswer, AsyncTransport
 
@@ -111,6 +111,14 @@ class AsyncYurt:
         """Says which build the server is."""
         return await self.call(models.VersionBody, "GET", "/version")
 
+    async def health(self) -> models.StatusBody:
+        """Says that the process of the server lives, which may not be able to serve yet. It does not wait for that."""
+        return await self.call(models.StatusBody, "GET", "/health", repeat=False, once=True)
+
+    async def ready(self) -> models.StatusBody:
+        """Says that the server can serve, and raises UnavailableError where it cannot. It does not wait for that."""
+        return await self.call(models.StatusBody, "GET", "/ready", repeat=False, once=True)
+
     async def runtimes(self) -> list[models.RuntimeInfo]:
         """Lists the installed language runtimes."""
         return [runtime async for page in self.pages(models.RuntimeList, API + "/runtimes") for runtime in page.runtimes or ()]
@@ -118,6 +126,10 @@ class AsyncYurt:
     async def containers(self) -> list[models.Sandbox]:
         """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
         return [container async for page in self.pages(models.ContainerList, API + "/containers") for container in page.containers or ()]
+
+    async def container(self, id: str) -> models.Sandbox:
+        """Returns one of these, by its own id and not by that of the session."""
+        return await self.call(models.Sandbox, "GET", f"{API}/containers/{segment(id)}")
 
     async def events(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,

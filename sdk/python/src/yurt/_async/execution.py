@@ -141,6 +141,10 @@ class AsyncExecution:
     async def signal(self, signal: str | int) -> None:
         await self._client.send("POST", self._path + "/signal", body={"signal": signal})
 
+    async def resize(self, rows: int, cols: int) -> None:
+        """Gives the terminal of the execution another size."""
+        await self._client.send("POST", self._path + "/resize", body={"rows": rows, "cols": cols})
+
     async def record(self) -> models.ExecutionBody:
         return await self._client.call(models.ExecutionBody, "GET", self._path)
 

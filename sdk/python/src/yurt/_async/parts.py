@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, List
 
@@ -85,6 +85,11 @@ class AsyncTemplates:
     async def replace(self, name: str, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
         """Gives a name another template, or makes it. Sandboxes that there are go on as they began."""
         return await self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
+
+    async def push(self, templates: Sequence[Mapping[str, Any]], *, replace: bool = False, on_progress: Progress | None = None) -> None:
+        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused."""
+        text = encode({"templates": templates, "replace": replace})
+        await self._followed("POST", self._path + "/batch", text, {"content-type": "application/json"}, on_progress)
 
     async def prepare(self, name: str, on_progress: Progress | None = None) -> List[str]:
         """Has each node that can run the template install its packages, and returns the names of these nodes."""

@@ -190,6 +190,14 @@ class AsyncSandbox:
         pages = self._client.pages(models.ExecutionList, self._path + "/executions", params)
         return [execution async for page in pages for execution in page.executions or ()]
 
+    async def latest(self) -> models.ExecutionBody:
+        """Returns the execution that was started last, with its result if it has ended."""
+        return await self._client.call(models.ExecutionBody, "GET", self._path + "/status")
+
+    async def latest_result(self) -> Result:
+        """Returns the result of the execution that was started last. While it runs that is an error of code execution_running."""
+        return await self._client.call(Result, "GET", self._path + "/result")
+
     async def events(self) -> List[models.Transition]:
         """Lists the changes of the sandbox's state, oldest first."""
         return [change async for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]

@@ -142,6 +142,10 @@ class Execution:
     def signal(self, signal: str | int) -> None:
         self._client.send("POST", self._path + "/signal", body={"signal": signal})
 
+    def resize(self, rows: int, cols: int) -> None:
+        """Gives the terminal of the execution another size."""
+        self._client.send("POST", self._path + "/resize", body={"rows": rows, "cols": cols})
+
     def record(self) -> models.ExecutionBody:
         return self._client.call(models.ExecutionBody, "GET", self._path)
 

@@ -191,6 +191,14 @@ class Sandbox:
         pages = self._client.pages(models.ExecutionList, self._path + "/executions", params)
         return [execution for page in pages for execution in page.executions or ()]
 
+    def latest(self) -> models.ExecutionBody:
+        """Returns the execution that was started last, with its result if it has ended."""
+        return self._client.call(models.ExecutionBody, "GET", self._path + "/status")
+
+    def latest_result(self) -> Result:
+        """Returns the result of the execution that was started last. While it runs that is an error of code execution_running."""
+        return self._client.call(Result, "GET", self._path + "/result")
+
     def events(self) -> List[models.Transition]:
         """Lists the changes of the sandbox's state, oldest first."""
         return [change for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]
