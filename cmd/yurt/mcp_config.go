@@ -96,6 +96,9 @@ func (a *app) printMCPConfig(name, server string) error {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "For %s: put it into %s.\n", client.title, client.file)
+	if server == "" && os.Geteuid() != 0 {
+		fmt.Fprintln(a.Stderr, "Sandboxes are set up by root. If that program does not run as root, start yurt dev as root, and print this with --server http://127.0.0.1:8700.")
+	}
 	if keyed && !client.byURL {
 		fmt.Fprintf(a.Stderr, "Write the API key in place of %s.\n", client.key)
 	}

@@ -61,10 +61,9 @@ func TestPythonQuickStart(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "sdk", "python"), os.DirFS(python(t))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "yurt", "sdk", "python"), os.DirFS(python(t))); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "python3", "-m", "venv", "env")
 	env := []string{"YURT_URL=" + url, "PATH=" + filepath.Join(dir, "env", "bin") + ":" + os.Getenv("PATH")}
 	for _, snippet := range snippets(t, "PYTHON.md", "sh|python", 7) {
 		script := snippet[2]

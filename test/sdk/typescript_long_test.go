@@ -39,11 +39,11 @@ func TestTypescriptQuickStart(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	dir := t.TempDir()
-	run(t, dir, "mkdir", "sdk")
+	run(t, dir, "mkdir", "-p", "yurt/sdk")
 	source := copiedTypescript(t)
-	run(t, dir, "cp", "-r", source, "sdk/typescript")
-	run(t, dir, "rm", "sdk/typescript/node_modules")
-	run(t, typescript(t), "cp", "package-lock.json", filepath.Join(dir, "sdk", "typescript"))
+	run(t, dir, "cp", "-r", source, "yurt/sdk/typescript")
+	run(t, dir, "rm", "yurt/sdk/typescript/node_modules")
+	run(t, typescript(t), "cp", "package-lock.json", filepath.Join(dir, "yurt", "sdk", "typescript"))
 	bin := t.TempDir() // npm by its name
 	npm := "#!/bin/sh\nexec " + node(t) + " " + filepath.Join(testutil.Npm(t), "bin", "npm-cli.js") + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil {
@@ -61,7 +61,8 @@ func TestTypescriptQuickStart(t *testing.T) {
 	wantPlot(t, dir)
 }
 
-// Every snippet of Go's quick start is a program in a module of its own, beside the source.
+// Every snippet of Go's quick start is a program in a module of its own, beside the source. The first is the module's main program,
+// which the shell's snippets run.
 func TestGoQuickStart(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
@@ -69,14 +70,17 @@ func TestGoQuickStart(t *testing.T) {
 	if err := os.Symlink(testutil.Root(t), filepath.Join(dir, "yurt")); err != nil {
 		t.Fatal(err)
 	}
-	for i, snippet := range snippets(t, "GO.md", "sh|go", 4) {
+	programs := 0
+	for i, snippet := range snippets(t, "GO.md", "sh|go", 5) {
 		script := snippet[2]
 		if snippet[1] == "go" {
-			name := "snippet" + strconv.Itoa(i)
-			script = "mkdir " + name + "\ncat > " + name + "/main.go <<'END'\n" + script + "END\ncp -n yurt/go.sum .\n" +
-				"go build -mod=mod -o program ./" + name + "\n./program\n"
+			name, runs := "snippet"+strconv.Itoa(i), "go run ./snippet"+strconv.Itoa(i)+"\n"
+			if programs++; programs == 1 {
+				name, runs = ".", ""
+			}
+			script = "mkdir -p " + name + "\ncat > " + name + "/main.go <<'END'\n" + script + "END\n" + runs
 		}
-		readme.Bash(t, dir, script, "YURT_URL="+url, "GOFLAGS=-tags=seccomp")
+		readme.Bash(t, dir, strings.ReplaceAll(script, "http://127.0.0.1:8700", url), "YURT_URL="+url)
 	}
 	wantPlot(t, dir)
 }
