@@ -79,7 +79,8 @@ func TestBashCellsFail(t *testing.T) {
 	}
 	n.want("42\n", "echo $x", bash)
 	for code, signaled := range map[string]bool{
-		"kill -SEGV $BASHPID": true, "builtin exit 139": false, "exec 2>/dev/null; bash -c 'kill -SEGV $$'; builtin exit 139": false,
+		"kill -SEGV $BASHPID": true, "trap - EXIT; builtin exit 139": false,
+		"exec 2>/dev/null; bash -c 'kill -SEGV $$'; trap - EXIT; builtin exit 139": false,
 	} {
 		n.run("x=42", bash)
 		r := n.run(code, bash)
@@ -137,6 +138,58 @@ func TestBashExitKeepsState(t *testing.T) {
 		}
 		n.want("g 42\nsub\nruns\n", "g; echo ${PWD##*/}; kill -0 $job && : >&$fd && echo runs", bash)
 	}
+}
+
+// TestBashFatalErrorKeepsState: an error that ends any shell that is not interactive ends the execution, with the words
+// and the exit code of Bash, and a fresh shell has the state of the one that ended.
+func TestBashFatalErrorKeepsState(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run(`x=$'4\n2 "q"'; declare -A names=([a]=1); declare -r fixed=5; declare -ax list=(a "b c"); declare -n ref=x; export OUT=sent
+g() { local v=${1@Q}; cat <<END
+g $v $x
+END
+}
+shopt -s extglob expand_aliases; alias g2='g two'; set -o pipefail; set -- p "q r"
+mkdir sub; cd sub; pushd /tmp >/dev/null; umask 027; exec {fd}>/tmp/open
+trap 'echo usr' USR1; h() { [[ $1 == @(a|b) ]]; }; cd() { builtin cd "$@" && echo moved; }`, bash)
+	for _, end := range []struct {
+		code, stdout, stderr string
+		exitCode             int
+	}{
+		{"echo a\nset -u; echo $nowhere\necho no", "a\n", "cell: line 2: nowhere: unbound variable\n", 1},
+		{"f() { local x=inner; echo ${1:?is missing}; echo no; }; if f; then echo no; fi; echo no", "", "cell: line 1: 1: is missing\n", 1},
+		{"set -u; echo $((nowhere + 1)); echo no", "", "cell: line 1: nowhere: unbound variable\n", 1},
+		{"exec nosuch; echo no", "", "cell: line 1: exec: nosuch: not found\n", 127},
+		{"set -e; trap 'echo failed' ERR; f() { (exit 6); echo no; }; f; echo no", "failed\n", "", 6},
+		{"builtin exit 7", "", "", 7},
+		{"eval 'eval \"echo \\${nowhere:?}\"; echo no'; echo no", "", "cell: line 1: nowhere: parameter null or not set\n", 1},
+	} {
+		r := n.run(end.code, bash, func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "once"} })
+		if r.ExitCode != end.exitCode || r.Stdout != end.stdout || !strings.HasSuffix(r.Stderr, end.stderr) || r.StateLost {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q, state lost %t", end.code, r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
+		}
+		n.run("set +u; trap - ERR; kill -USR1 $$", bash)
+		n.want("1 5 b c sent p q r 2 none\n4\n2 \"q\"\n", `echo ${names[a]} $fixed ${list[1]} $(bash -c 'echo $OUT') $* $# ${V-none}; echo "$ref"`, bash)
+		n.want("g 'two' 4\n2 \"q\"\n/tmp sub 0027 opened\n", `g2; set -o | grep -q 'pipefail.*on' && h a && : >&$fd && echo $PWD ${DIRSTACK[1]##*/} $(umask) opened`, bash)
+	}
+	if r := n.run("fixed=6", bash); r.ExitCode != 1 {
+		t.Errorf("a read-only variable was set: exit code %d, stderr %q", r.ExitCode, r.Stderr)
+	}
+}
+
+// TestBashFatalErrorRunsTheExitTrap: the code's trap of EXIT runs once, with the state that the code had.
+func TestBashFatalErrorRunsTheExitTrap(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42; trap 'echo bye $x $?' EXIT", bash)
+	if r := n.run("set -u; echo $nowhere", bash); r.ExitCode != 1 || r.Stdout != "bye 42 1\n" || r.StateLost {
+		t.Errorf("exit code %d, stdout %q, stderr %q, state lost %t", r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
+	}
+	if r := n.run("echo $nowhere", bash); r.ExitCode != 1 || r.Stdout != "" || r.StateLost {
+		t.Errorf("again: exit code %d, stdout %q, stderr %q, state lost %t", r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
+	}
+	n.want("42\n", "echo $x", bash)
 }
 
 // TestBashKeepsTheStatus: the first command of a cell finds the status of the last cell in $?.

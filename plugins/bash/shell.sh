@@ -2,6 +2,9 @@
 #
 #     bash shell.sh DIRECTORY STATE
 #
+# A fatal error, such as a variable that set -u misses, ends any shell that is not interactive. The trap EXIT then writes
+# the shell's state to the file "kept" and replaces the shell by a fresh one in the same process, which reads it.
+#
 # Requests come from the FIFO "requests" in the directory, a JSON object a line, whose
 # members have a fixed order. That an execution is done goes to descriptor 3, and a mark
 # to descriptors 1 and 2: what was written before it is of that execution. SIGINT
@@ -18,12 +21,14 @@ __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
 # Ends a cell once code has named the trap ERR: the cell's last status is kept, and the command that runs the
 # cell succeeds, since the user's trap would be called for that command too.
-__yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended=''
+__yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended='' __yurt_parameters=()
 __yurt_errors='' # the trap ERR of code that is left
+__yurt_guard='__yurt_ending "$?"; ' # what the trap EXIT begins with, before the code's own
+__yurt_exits='' __yurt_own=''           # whether code has named a trap; the code's own trap EXIT
+__yurt_bash=$BASH
 hash base64 mkdir 2>/dev/null
 __yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
-exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
 
 # __yurt_next reads the next request and sets up what its execution has to itself.
 __yurt_next() {
@@ -82,6 +87,7 @@ __yurt_prepare() {
   fi
   __yurt_decode "$code"
   [[ $__yurt_value == *ERR* ]] && __yurt_traps=1
+  [[ $__yurt_value == *trap* ]] && __yurt_exits=1
   builtin printf '%s\n' "$__yurt_value${__yurt_traps:+$__yurt_end}" >|"$__yurt_state/cell"
 }
 
@@ -130,6 +136,7 @@ __yurt_reply() {
 # replaced any builtin by a function; in POSIX mode, exit is Bash's own.
 __yurt_broken() {
   exec 2>&-
+  __yurt_running=''
   >|"$__yurt_state/broken-$1"
   POSIXLY_CORRECT=1
   exit 1
@@ -158,6 +165,7 @@ __yurt_after() {
     __yurt_missing
   fi
   __yurt_last=$__yurt_code
+  [[ ! $__yurt_exits ]] || __yurt_protect
   if [[ $__yurt_traps && ! $(builtin trap -p ERR) ]]; then
     __yurt_traps=''
     builtin trap '__yurt_failed "$?"' ERR # the code has taken its own back
@@ -282,27 +290,96 @@ __yurt_parting() {
   [[ $__yurt_stop && ! $__yurt_interrupt && ! $__yurt_parted ]] || return
   local said words
   said=$(builtin trap -p EXIT)
-  [[ $said ]] || return
   builtin eval "words=($said)"
-  builtin trap - EXIT
+  words=${words[2]-}
+  words=${words#"$__yurt_guard"}
+  builtin trap "$__yurt_guard" EXIT
+  __yurt_own=''
+  [[ $words ]] || return
   __yurt_obey
   __yurt_parted=1 __yurt_last=$__yurt_stop
-  builtin printf '%s\n' "${words[2]}" >|"$__yurt_state/cell"
+  builtin printf '%s\n' "$words" >|"$__yurt_state/cell"
 }
 
-builtin set -E
-builtin trap __yurt_interrupted INT
-builtin trap '__yurt_failed "$?"' ERR
-builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
+# __yurt_protect has the trap EXIT begin with __yurt_ending, also where the code has set its own.
+__yurt_protect() {
+  local said words=()
+  said=$(builtin trap -p EXIT)
+  builtin eval "words=($said)"
+  __yurt_own=${words[2]-}
+  __yurt_own=${__yurt_own#"$__yurt_guard"}
+  builtin trap "$__yurt_guard$__yurt_own" EXIT
+}
+
+# __yurt_ending is called where Bash ends the shell with a status. In an execution, a fresh shell takes over its
+# process, its state and the positional parameters that it began with; without it the shell ends. It has no variables of its own, which would be saved.
+__yurt_ending() {
+  if [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_fatal "$1"; then
+    __yurt_stop=${__yurt_stop:-$1}
+    { __yurt_save >|"$__yurt_state/kept"; } 2>/dev/null &&
+      builtin exec "$__yurt_bash" --norc --noprofile "$__yurt_dir/shell.sh" "$__yurt_dir" "$__yurt_state"
+  fi
+  return "$1"
+}
+
+# __yurt_fatal tells an error by its status from a signal that ends the shell: Bash calls the trap EXIT for both, and $?
+# is then that of the command before. A shell that crashed is in the handler of the signal, which is blocked there.
+__yurt_fatal() {
+  [[ $1 != 0 && $BASH_COMMAND != *kill\ * && $(</proc/$$/status) =~ SigBlk:[[:space:]]0{16} ]]
+}
+
+# __yurt_save prints commands that bring the shell's state back. Functions come before aliases, which were expanded
+# in them, and options come last.
+__yurt_save() {
+  builtin shopt -p
+  builtin declare -f
+  builtin declare -F
+  builtin declare -p
+  builtin alias -p
+  builtin printf 'set --'
+  ((${#__yurt_parameters[@]} == 0)) || builtin printf ' %q' "${__yurt_parameters[@]}"
+  builtin printf '\n'
+  builtin trap -p
+  builtin printf 'trap -- %q EXIT\n' "$__yurt_guard$__yurt_own"
+  __yurt_directories
+  builtin set +o
+}
+
+# __yurt_directories prints commands that bring the directory stack back.
+__yurt_directories() {
+  builtin printf 'builtin cd -- %q\n' "$PWD"
+  for ((__yurt_code = ${#DIRSTACK[@]} - 1; __yurt_code > 0; __yurt_code--)); do
+    builtin printf 'builtin pushd -n -- %q >/dev/null\n' "${DIRSTACK[__yurt_code]}"
+  done
+}
+
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey __yurt_parting __yurt_status
-__yurt_last=0
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey \
+  __yurt_parting __yurt_protect __yurt_ending __yurt_fatal __yurt_save __yurt_directories __yurt_status
+if [[ -s $__yurt_state/kept ]]; then
+  { builtin source "$__yurt_state/kept"; } >/dev/null 2>&1
+  builtin set +e
+  >|"$__yurt_state/kept"
+  { __yurt_parting; } 2>/dev/null || >|"$__yurt_state/cell"
+  __yurt_resumed=1
+else
+  exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
+  __yurt_last=0
+  builtin set -E
+  builtin trap __yurt_interrupted INT
+  builtin trap '__yurt_failed "$?"' ERR
+  builtin trap "$__yurt_guard" EXIT
+  __yurt_resumed=''
+  builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_guard __yurt_bash \
+    __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
+fi
 # This condition is false, but for a shell that runs no commands any more (set -n): there all
 # commands count as successful, and the shell comes to the end of this file.
 until ((0)); do
-  __yurt_next
+  [[ $__yurt_resumed ]] || __yurt_next
+  __yurt_resumed=''
   if { __yurt_bearable; } 2>/dev/null; then
-    __yurt_running=1
+    __yurt_running=1 __yurt_parameters=("$@")
     until ((0)); do
       for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
         case $__yurt_last in # the first command finds the status of the last one in $?
