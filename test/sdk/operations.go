@@ -5,10 +5,14 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Calls are the requests that a server has answered well.
@@ -93,4 +97,20 @@ func operationsOf(t *testing.T, document []byte) map[string]string {
 		t.Fatal("the document has no operations; expected those of the API")
 	}
 	return names
+}
+
+// document returns a file with the OpenAPI document of the REST API.
+func document(t testing.TB) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
+	cmd.Dir = testutil.Root(t)
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "openapi.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

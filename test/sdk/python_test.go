@@ -23,22 +23,6 @@ func run(t testing.TB, dir string, command ...string) string {
 	return string(out)
 }
 
-// document returns a file with the OpenAPI document of the REST API.
-func document(t testing.TB) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
-	cmd.Dir = testutil.Root(t)
-	text, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "openapi.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // digest names the content of a file in a few letters.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
