@@ -98,11 +98,12 @@ func TestShortCellsInIPython(t *testing.T) {
 		"1 + 1", "_, In[-1], Out[1]", "40;", "40 # ;", "None", "True", "1.5", "2j", "'text'", "(1)", "-1", "...", "1 +", "1 / 0", "missing",
 		"In [3]: 40 + 2", "In[-1]", "pwd = 5", "pwd", "del pwd", "%alias greet echo greeted", "greet", "len(Out) > 3", "sum(n for n in range(4))",
 		"%macro -q thrice 1", "thrice", "import asyncio", "await asyncio.sleep(0, 3)", "[n async for n in missing]",
-		"%precision 2", "3.14159", "%precision", "exit",
+		"%precision 2", "3.14159", "%precision",
 		"get_ipython().display_formatter.formatters['text/html'].for_type(float, lambda value: '<b>%s</b>' % value); None", "1.25",
 		"get_ipython().display_formatter.formatters['text/plain'].for_type(int, lambda value, printer, cycle: printer.text('an int')); None", "7",
 		"seen = []; get_ipython().events.register('pre_run_cell', lambda info: seen.append(info.raw_cell))", "5 + 5", "seen",
 		"get_ipython().input_transformers_post.append(lambda lines: [line.replace('forty', '40') for line in lines])", "forty + 2",
+		"exit", // at the end: the ipykernel lives for 0.1 s after it
 	}
 	var all document
 	for _, code := range cells {

@@ -118,11 +118,11 @@ func TestTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := server.LogTail()
 	stopped = true
-	if err := server.Stop(); err != nil { // sends the rest
+	if err := server.Stop(); err != nil { // sends the rest, and writes the rest of the log
 		t.Fatal(err)
 	}
+	log := server.LogTail()
 	if want := "00-" + execute.TraceID().String() + "-"; !strings.HasPrefix(execution.Result.Stdout, want) {
 		t.Errorf("the program has TRACEPARENT %q, want one that begins with %s", execution.Result.Stdout, want)
 	}
