@@ -11,15 +11,12 @@ import (
 // rules, with messages that say more than a pattern does.
 const (
 	printable    = `^[^\x00-\x1f\x7f-\x9f]*$`
-	withoutNUL   = `^[^\x00]*$`
 	envName      = `^[^=\s\x00-\x1f\x7f-\x9f]+$`
 	templateName = `^[a-z0-9][a-z0-9-]{0,62}$`
 	packageName  = `^[^-\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$`
 	moduleName   = `^[^.\s\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*$`
 	imageName    = `^[!-~]*$`
 	notBlank     = `\S`
-	shellLine    = `^[^\x00]*[^\x00\s][^\x00]*$`
-	inBase64     = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`
 
 	maxTextBytes = 2048 // of the description of a template
 	maxNames     = 32   // runtimes, and modules to preload, of a template
@@ -41,7 +38,7 @@ func (a *API) declareBounds() {
 		"code": bounds.Text(0, yurt.MaxCodeBytes, ""), "language": bounds.Text(0, yurt.MaxNameBytes, printable),
 		"handler": bounds.Text(0, yurt.MaxNameBytes, printable),
 		"files":   files(), "entry": bounds.Text(0, yurt.MaxPathBytes, printable), "cwd": bounds.Text(0, yurt.MaxPathBytes, printable),
-		"args":         bounds.List(yurt.MaxArgs, bounds.Text(0, 0, withoutNUL)),
+		"args":         bounds.List(yurt.MaxArgs, bounds.Text(0, 0, bounds.WithoutNUL)),
 		"dependencies": dependencies(),
 		"stdin":        bounds.Text(0, yurt.MaxStdinBytes, ""), "env": env(),
 		"timeout":      bounds.Number(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
@@ -54,7 +51,7 @@ func (a *API) declareBounds() {
 		})
 	}
 	bounds.Narrow(schemas, schemaOf[timeoutBody](a, "Timeout"), map[string]bounds.Bound{"timeout": lifetime(), "idle_timeout": lifetime()})
-	bounds.Narrow(schemas, schemaOf[stdinBody](a, "Stdin"), map[string]bounds.Bound{"data": bounds.Text(0, yurt.MaxStdinBytes, ""), "data_base64": bounds.Text(0, 0, inBase64)})
+	bounds.Narrow(schemas, schemaOf[stdinBody](a, "Stdin"), map[string]bounds.Bound{"data": bounds.Text(0, yurt.MaxStdinBytes, ""), "data_base64": bounds.Text(0, 0, bounds.Base64)})
 	bounds.Narrow(schemas, schemaOf[filePatch](a, "FilePatch"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, printable)})
 	bounds.Narrow(schemas, schemaOf[archiveRequest](a, "ArchiveRequest"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, printable)})
 }
@@ -120,7 +117,7 @@ func outputLimit(within func(least, most float64) bounds.Bound) bounds.Bound {
 }
 
 func env() bounds.Bound {
-	return bounds.Entries(yurt.MaxEnvCount, bounds.Text(1, yurt.MaxNameBytes, envName), bounds.Text(0, yurt.MaxEnvBytes, withoutNUL))
+	return bounds.Entries(yurt.MaxEnvCount, bounds.Text(1, yurt.MaxNameBytes, envName), bounds.Text(0, yurt.MaxEnvBytes, bounds.WithoutNUL))
 }
 
 func files() bounds.Bound {

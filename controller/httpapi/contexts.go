@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 type (
@@ -50,10 +51,10 @@ func (a *API) registerContexts() {
 
 // questionBody is the body of a question to a context.
 type questionBody struct {
-	Code     string         `json:"code" doc:"The code so far. None of it is run."`
-	Cursor   *int           `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
-	Language string         `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
-	Timeout  *durationParam `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
+	Code     string          `json:"code" doc:"The code so far. None of it is run."`
+	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
+	Language string          `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
+	Timeout  *param.Duration `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
 }
 
 func (b questionBody) question(kind yurt.QuestionKind) yurt.Question {
@@ -66,11 +67,11 @@ func (b questionBody) question(kind yurt.QuestionKind) yurt.Question {
 
 // inspectBody is the body of an inspection.
 type inspectBody struct {
-	Code     string         `json:"code" doc:"The code so far. None of it is run."`
-	Cursor   *int           `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
-	Language string         `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
-	Timeout  *durationParam `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
-	Detail   int            `json:"detail,omitempty" minimum:"0" maximum:"1" doc:"0, or 1 for the source code too."`
+	Code     string          `json:"code" doc:"The code so far. None of it is run."`
+	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
+	Language string          `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
+	Timeout  *param.Duration `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
+	Detail   int             `json:"detail,omitempty" minimum:"0" maximum:"1" doc:"0, or 1 for the source code too."`
 }
 
 type (

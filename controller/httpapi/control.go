@@ -2,12 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 // stdinBody is the body of POST …/executions/{execution_id}/stdin.
@@ -19,38 +19,13 @@ type stdinBody struct {
 
 // signalBody is the body of POST …/signal.
 type signalBody struct {
-	Signal signalParam `json:"signal"`
+	Signal param.Signal `json:"signal"`
 }
 
 // terminalBody is the size of a terminal in a request.
 type terminalBody struct {
 	Rows uint16 `json:"rows,omitempty" maximum:"4096" doc:"1 to 4096. Default 24." example:"24"`
 	Cols uint16 `json:"cols,omitempty" maximum:"4096" doc:"1 to 4096. Default 80." example:"80"`
-}
-
-func (b terminalBody) size() yurt.TerminalSize { return yurt.TerminalSize(b) }
-
-// signalParam is a signal in a request, by name or number.
-type signalParam yurt.Signal
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *signalParam) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) != nil {
-		text = string(data)
-	}
-	signal, err := yurt.ParseSignal("", text)
-	*s = signalParam(signal)
-	return err
-}
-
-// Schema implements huma.SchemaProvider.
-func (signalParam) Schema(huma.Registry) *huma.Schema {
-	least, most := 1.0, float64(yurt.MaxSignal)
-	return &huma.Schema{
-		OneOf:    []*huma.Schema{{Type: huma.TypeString, Description: "a name"}, {Type: huma.TypeInteger, Description: "a number", Minimum: &least, Maximum: &most}},
-		Examples: []any{"SIGINT", 2},
-	}
 }
 
 type (
@@ -128,6 +103,6 @@ func (a *API) cancelExecution(ctx context.Context, in *ExecutionParams) (*huma.S
 }
 
 func (a *API) resizeExecution(ctx context.Context, in *resizeInput) (*struct{}, error) {
-	size := in.value.size().Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
+	size := yurt.TerminalSize(in.value).Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
 	return nil, a.ctl.ResizeExecution(ctx, in.ID, in.ExecutionID, size)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 	"github.com/yurtrun/yurt/controller/internal/strictjson"
 )
 
@@ -63,5 +64,5 @@ func checkType(header string, types []string) error {
 // decodeStrict decodes the JSON object of a body into the struct that into points to. Its errors
 // never show a value.
 func decodeStrict(data []byte, into any) error {
-	return strictjson.Decoder{Whole: "body", KeepsNull: keepsNull}.Decode(data, into)
+	return strictjson.Decoder{Whole: "body", KeepsNull: param.KeepsNull}.Decode(data, into)
 }

@@ -12,20 +12,21 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 // executeBody is the body of POST /sessions/{id}/execute.
 type executeBody struct {
-	Code     string       `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
-	Language string       `json:"language,omitempty" doc:"Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime." example:"python"`
-	Command  commandParam `json:"command,omitempty"`
-	Handler  handlerParam `json:"handler,omitempty"`
-	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
-	Context  contextParam `json:"context,omitempty"`
+	Code     string        `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
+	Language string        `json:"language,omitempty" doc:"Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime." example:"python"`
+	Command  param.Command `json:"command,omitempty"`
+	Handler  param.Handler `json:"handler,omitempty"`
+	Event    param.JSON    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
+	Context  param.Context `json:"context,omitempty"`
 
-	Files filesParam `json:"files,omitempty"`
-	Entry string     `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
-	Args  []string   `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
+	Files param.Files `json:"files,omitempty"`
+	Entry string      `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
+	Args  []string    `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
 
 	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Of code, manifests among files, such as requirements.txt, count too. A handler with a command has them as well, the client that serves it among them." example:"[\"numpy==2.1.0\"]"`
 
@@ -34,8 +35,8 @@ type executeBody struct {
 	TTY         *terminalBody     `json:"tty,omitempty" doc:"Stdin, which is open, stdout and stderr are a terminal of this size."`
 	Env         map[string]string `json:"env,omitempty" doc:"Added to the session's environment. Never shown again."`
 	Cwd         string            `json:"cwd,omitempty" doc:"Working directory; relative ones begin at /workspace, which is the default."`
-	Timeout     *durationParam    `json:"timeout,omitempty" doc:"1ms to 3600s. Default the template's, which is 300s unless it says otherwise."`
-	OutputLimit *sizeParam        `json:"output_limit,omitempty" doc:"Of each stream; more is cut and reported. Default 8Mi, at most 64Mi."`
+	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"1ms to 3600s. Default the template's, which is 300s unless it says otherwise."`
+	OutputLimit *param.Size       `json:"output_limit,omitempty" doc:"Of each stream; more is cut and reported. Default 8Mi, at most 64Mi."`
 
 	Async  bool `json:"async,omitempty" doc:"Answer at once with the record of the execution."`
 	Stream bool `json:"stream,omitempty" doc:"Answer with its events as they come, as text/event-stream."`
@@ -45,13 +46,13 @@ type executeBody struct {
 
 func (b executeBody) request() execution.Request {
 	req := execution.Request{
-		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler.name, Plain: b.Handler.plain, Event: json.RawMessage(b.Event),
+		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler.Name, Plain: b.Handler.Plain, Event: json.RawMessage(b.Event),
 		Files: b.Files, Entry: b.Entry, Args: b.Args, Dependencies: b.Dependencies,
-		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: pointer(b.TTY, terminalBody.size),
-		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
-		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
+		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: (*yurt.TerminalSize)(b.TTY),
+		Timeout:     (*yurt.Duration)(b.Timeout),
+		OutputLimit: (*yurt.Size)(b.OutputLimit),
 	}
-	req.Context, req.ContextName = b.Context.fields, b.Context.name
+	req.Context, req.ContextName = b.Context.Fields, b.Context.Name
 	if req.Plain && string(req.Event) == "null" {
 		req.Event = nil // a client that writes out every field means no event
 	}

@@ -22,12 +22,6 @@ type JSONBody[T any] = jsonBody[T]
 // Value returns the body.
 func (b *jsonBody[T]) Value() T { return b.value }
 
-// SizeParam is a size in a body: bytes, or text such as "512Mi".
-type SizeParam = sizeParam
-
-// DurationParam is a duration in a body: seconds, or text such as "30s".
-type DurationParam = durationParam
-
 // Register adds an operation below the prefix of the API. Its errors become problems.
 func Register[I, O any](a *API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	register(a, op, handler)

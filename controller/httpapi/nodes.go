@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 type (
@@ -33,7 +34,7 @@ type (
 		jsonBody[drainBody]
 	}
 	drainBody struct {
-		Grace *durationParam `json:"grace,omitempty" doc:"How long the sessions on it may go on, 0s to 24h; default 5m." example:"\"2m\""`
+		Grace *param.Duration `json:"grace,omitempty" doc:"How long the sessions on it may go on, 0s to 24h; default 5m." example:"\"2m\""`
 	}
 	drainOutput struct{ Body yurt.Drain }
 )
@@ -62,8 +63,7 @@ func (a *API) registerNodes() {
 }
 
 func (a *API) drainNode(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
-	drain, err := a.ctl.DrainNode(ctx, in.Node, pointer(in.value.Grace, toDuration))
+	drain, err := a.ctl.DrainNode(ctx, in.Node, (*yurt.Duration)(in.value.Grace))
 	return &drainOutput{Body: drain}, err
 }
 

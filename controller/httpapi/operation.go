@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // humaConfig describes the API. It disables huma's defaults that reach out to other hosts or add fields to answers.
 func (a *API) humaConfig() huma.Config {
 	registry := huma.NewMapRegistry(document.SchemaPrefix, huma.DefaultSchemaNamer)
-	aliasDomainTypes(registry)
+	param.AliasDomainTypes(registry)
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -136,6 +137,23 @@ func (a *API) registered(method, path string) *huma.Operation {
 // schemaOf returns a reference to the schema of a type.
 func schemaOf[T any](a *API, name string) *huma.Schema {
 	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, name)
+}
+
+// eventSchema describes one of the server-sent events of a stream, whose data is JSON. It has the form that later
+// versions of OpenAPI give events; 3.1 has no form of its own, and readers accept this one.
+func eventSchema(data *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type:        huma.TypeObject,
+		Description: "One of the server-sent events.",
+		Properties: map[string]*huma.Schema{
+			"id":    {Type: huma.TypeString, Description: "Counts from 1."},
+			"event": {Type: huma.TypeString, Description: "The type of the event."},
+			"data": {Type: huma.TypeString, Description: "An object, as JSON.", Extensions: map[string]any{
+				"contentMediaType": typeJSON, "contentSchema": data,
+			}},
+		},
+		Required: []string{"id", "event", "data"},
+	}
 }
 
 // jsonBody is the strictly decoded body of a request. It is part of an operation's

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 const (
@@ -188,7 +189,7 @@ func (t *terminalStream) obey(ctx context.Context, data []byte) error {
 	case "resize":
 		return t.api.ctl.ResizeExecution(ctx, t.execution.SessionID, t.execution.ID, yurt.TerminalSize{Rows: message.Rows, Cols: message.Cols})
 	case "signal":
-		var signal signalParam
+		var signal param.Signal
 		if err := signal.UnmarshalJSON(message.Signal); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 // createSessionBody is the body of POST /sessions.
@@ -19,42 +20,40 @@ type createSessionBody struct {
 	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default persistent."`
 	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is. It is placed where sessions of the same agent were, if that can be."`
 	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id, and not mode ephemeral."`
-	Timeout     *durationParam    `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
-	IdleTimeout *durationParam    `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
+	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
+	IdleTimeout *param.Duration   `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
 	Env         map[string]string `json:"env,omitempty" doc:"Environment of everything that runs in it. Never shown again."`
 	Resources   resourcesBody     `json:"resources,omitempty"`
 	Network     *networkBody      `json:"network,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty" doc:"At most 64 entries to find it by."`
-	Files       filesParam        `json:"files,omitempty" doc:"Files by path, relative to /workspace, where they are before the session is ready: owned by its user, with mode 0644. At most 256, 16Mi together. Not with reuse."`
+	Files       param.Files       `json:"files,omitempty" doc:"Files by path, relative to /workspace, where they are before the session is ready: owned by its user, with mode 0644. At most 256, 16Mi together. Not with reuse."`
 	SnapshotID  string            `json:"snapshot_id,omitempty" doc:"Not supported yet."`
 }
 
 type resourcesBody struct {
-	CPU    *cpuParam   `json:"cpu,omitempty"`
-	Memory *sizeParam  `json:"memory,omitempty"`
-	Disk   *sizeParam  `json:"disk,omitempty" doc:"Of /workspace."`
-	PIDs   *countParam `json:"pids,omitempty" doc:"Processes and threads."`
+	CPU    *param.CPU   `json:"cpu,omitempty"`
+	Memory *param.Size  `json:"memory,omitempty"`
+	Disk   *param.Size  `json:"disk,omitempty" doc:"Of /workspace."`
+	PIDs   *param.Count `json:"pids,omitempty" doc:"Processes and threads."`
 
 	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image,quota" doc:"What /workspace is held in: memory, an image on the node's disk, or a directory there that a project quota bounds."`
-	IOWeight *countParam    `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
+	IOWeight *param.Count   `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
 	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Of each process."`
 }
 
 type ulimitsBody struct {
-	NoFile *countParam `json:"nofile,omitempty" doc:"Open files."`
-	FSize  *sizeParam  `json:"fsize,omitempty" doc:"A file that it writes."`
-	Stack  *sizeParam  `json:"stack,omitempty" doc:"Stack of its main thread."`
+	NoFile *param.Count `json:"nofile,omitempty" doc:"Open files."`
+	FSize  *param.Size  `json:"fsize,omitempty" doc:"A file that it writes."`
+	Stack  *param.Size  `json:"stack,omitempty" doc:"Stack of its main thread."`
 }
 
 func (b resourcesBody) request() controller.ResourcesRequest {
-	toSize := func(s sizeParam) yurt.Size { return yurt.Size(s) }
-	toInt := func(n countParam) int { return int(n) }
 	return controller.ResourcesRequest{
-		CPU:    pointer(b.CPU, func(c cpuParam) float64 { return float64(c) }),
-		Memory: pointer(b.Memory, toSize), Disk: pointer(b.Disk, toSize), PIDs: pointer(b.PIDs, toInt),
-		DiskKind: b.DiskKind, IOWeight: pointer(b.IOWeight, toInt),
+		CPU:    (*float64)(b.CPU),
+		Memory: (*yurt.Size)(b.Memory), Disk: (*yurt.Size)(b.Disk), PIDs: (*int)(b.PIDs),
+		DiskKind: b.DiskKind, IOWeight: (*int)(b.IOWeight),
 		Ulimits: controller.UlimitsRequest{
-			NoFile: pointer(b.Ulimits.NoFile, toInt), FSize: pointer(b.Ulimits.FSize, toSize), Stack: pointer(b.Ulimits.Stack, toSize),
+			NoFile: (*int)(b.Ulimits.NoFile), FSize: (*yurt.Size)(b.Ulimits.FSize), Stack: (*yurt.Size)(b.Ulimits.Stack),
 		},
 	}
 }
@@ -63,13 +62,19 @@ type networkBody struct {
 	Mode yurt.NetworkMode `json:"mode" enum:"none" doc:"What the sandbox can reach."`
 }
 
+func (b *networkBody) request() *yurt.Network {
+	if b == nil {
+		return nil
+	}
+	return &yurt.Network{Mode: b.Mode}
+}
+
 func (b createSessionBody) request(idempotencyKey string) controller.CreateSessionRequest {
-	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
 	return controller.CreateSessionRequest{
 		TemplateID: b.TemplateID, Mode: b.Mode, AgentID: b.AgentID, Reuse: b.Reuse,
-		Timeout: pointer(b.Timeout, toDuration), IdleTimeout: pointer(b.IdleTimeout, toDuration), Env: b.Env,
+		Timeout: (*yurt.Duration)(b.Timeout), IdleTimeout: (*yurt.Duration)(b.IdleTimeout), Env: b.Env,
 		Resources: b.Resources.request(),
-		Network:   pointer(b.Network, func(n networkBody) yurt.Network { return yurt.Network{Mode: n.Mode} }),
+		Network:   b.Network.request(),
 		Metadata:  b.Metadata, Files: b.Files, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
 	}
 }
@@ -187,8 +192,8 @@ func (a *API) endSession(ctx context.Context, in *endSessionInput) (*sessionOutp
 
 // timeoutBody is the body of POST /sessions/{id}/timeout.
 type timeoutBody struct {
-	Timeout     *durationParam `json:"timeout,omitempty" doc:"Lifetime since its creation, 1s to 168h."`
-	IdleTimeout *durationParam `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h."`
+	Timeout     *param.Duration `json:"timeout,omitempty" doc:"Lifetime since its creation, 1s to 168h."`
+	IdleTimeout *param.Duration `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h."`
 }
 
 type timeoutInput struct {
@@ -227,7 +232,6 @@ func (a *API) resumeSession(ctx context.Context, in *SessionParams) (*sessionOut
 }
 
 func (a *API) setTimeout(ctx context.Context, in *timeoutInput) (*sessionOutput, error) {
-	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
-	session, err := a.ctl.SetTimeouts(ctx, in.ID, pointer(in.value.Timeout, toDuration), pointer(in.value.IdleTimeout, toDuration))
+	session, err := a.ctl.SetTimeouts(ctx, in.ID, (*yurt.Duration)(in.value.Timeout), (*yurt.Duration)(in.value.IdleTimeout))
 	return &sessionOutput{Body: session}, err
 }

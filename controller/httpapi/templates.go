@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 const (
@@ -54,7 +55,7 @@ type (
 	}
 	// pushBody is the body of POST /templates/batch.
 	pushBody struct {
-		Templates jsonParam         `json:"templates" doc:"The templates, in the form that POST /templates takes one."`
+		Templates param.JSON        `json:"templates" doc:"The templates, in the form that POST /templates takes one."`
 		Extends   map[string]string `json:"extends,omitempty" doc:"For a template, the name of the one that it was made from. That one cannot be deleted as long as this one is there."`
 		Replace   bool              `json:"replace,omitempty" doc:"Templates whose name is taken are replaced; otherwise they are refused."`
 	}
@@ -160,7 +161,7 @@ func (a *API) templateResponses(status, description string, schema *huma.Schema)
 func (a *API) documentTemplateBodies() {
 	source := func() *huma.Schema {
 		schemas := a.huma.OpenAPI().Components.Schemas
-		source := sourceSchema(schemas, schemaOf[yurt.Template](a, "Template"))
+		source := param.SourceSchema(schemas, schemaOf[yurt.Template](a, "Template"))
 		bounds.Narrow(schemas, source, templateBounds())
 		return source
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 type (
 	createKeyBody struct {
-		Tenant    string                 `json:"tenant,omitempty" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" doc:"Whose key it is. Default the caller's tenant; the operator may name another."`
-		Name      string                 `json:"name,omitempty" maxLength:"256" doc:"For its users to tell it by."`
-		Scopes    []access.Scope         `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files,templates,pools,nodes,admin" doc:"What it lets its users do."`
-		ExpiresIn *httpapi.DurationParam `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to ten years. Default never."`
+		Tenant    string          `json:"tenant,omitempty" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" doc:"Whose key it is. Default the caller's tenant; the operator may name another."`
+		Name      string          `json:"name,omitempty" maxLength:"256" doc:"For its users to tell it by."`
+		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files,templates,pools,nodes,admin" doc:"What it lets its users do."`
+		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to ten years. Default never."`
 	}
 	createKeyInput struct {
 		httpapi.JSONBody[createKeyBody]

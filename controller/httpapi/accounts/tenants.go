@@ -11,19 +11,20 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/quota"
 )
 
 type (
 	quotasBody struct {
-		Sessions         *int               `json:"sessions,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions at once, paused ones included."`
-		CreatesPerMinute *int               `json:"creates_per_minute,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions that are made within a minute."`
-		CPU              *float64           `json:"cpu,omitempty" minimum:"0" maximum:"1048576" doc:"Cores of all sessions together."`
-		Memory           *httpapi.SizeParam `json:"memory,omitempty" doc:"Memory of all sessions together."`
-		Disk             *httpapi.SizeParam `json:"disk,omitempty" doc:"Workspaces of all sessions together."`
-		Executions       *int               `json:"executions,omitempty" minimum:"0" maximum:"1073741824" doc:"Executions at once."`
-		Storage          *httpapi.SizeParam `json:"storage,omitempty" doc:"Results that are kept. Above it no execution begins; it is looked at every 5 s."`
+		Sessions         *int        `json:"sessions,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions at once, paused ones included."`
+		CreatesPerMinute *int        `json:"creates_per_minute,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions that are made within a minute."`
+		CPU              *float64    `json:"cpu,omitempty" minimum:"0" maximum:"1048576" doc:"Cores of all sessions together."`
+		Memory           *param.Size `json:"memory,omitempty" doc:"Memory of all sessions together."`
+		Disk             *param.Size `json:"disk,omitempty" doc:"Workspaces of all sessions together."`
+		Executions       *int        `json:"executions,omitempty" minimum:"0" maximum:"1073741824" doc:"Executions at once."`
+		Storage          *param.Size `json:"storage,omitempty" doc:"Results that are kept. Above it no execution begins; it is looked at every 5 s."`
 	}
 	setQuotasInput struct {
 		httpapi.JSONBody[quotasBody]
@@ -98,7 +99,7 @@ func Tenants(tenants *quota.Tenants) httpapi.Extension {
 }
 
 func (b quotasBody) quotas() access.Quotas {
-	size := func(s *httpapi.SizeParam) *yurt.Size { return (*yurt.Size)(s) }
+	size := func(s *param.Size) *yurt.Size { return (*yurt.Size)(s) }
 	return access.Quotas{
 		Sessions: b.Sessions, CreatesPerMinute: b.CreatesPerMinute, CPU: b.CPU, Memory: size(b.Memory), Disk: size(b.Disk),
 		Executions: b.Executions, Storage: size(b.Storage),

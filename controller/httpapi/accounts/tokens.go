@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
 // Sessions finds the session that a token is for. A controller does.
@@ -19,8 +20,8 @@ type Sessions interface {
 
 type (
 	createTokenBody struct {
-		Scopes    []access.Scope         `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files" doc:"What the token lets its holder do, of what the caller may do."`
-		ExpiresIn *httpapi.DurationParam `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to 24h, and not after the caller's key. Default 1h."`
+		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files" doc:"What the token lets its holder do, of what the caller may do."`
+		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to 24h, and not after the caller's key. Default 1h."`
 	}
 	createTokenInput struct {
 		httpapi.SessionParams

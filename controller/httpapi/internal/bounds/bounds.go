@@ -7,6 +7,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
+// Patterns of texts.
+const (
+	WithoutNUL = `^[^\x00]*$`
+	Base64     = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`
+)
+
 // Bound completes the schema of one member of a body with its enforced bounds.
 type Bound func(*huma.Schema)
 

@@ -1,4 +1,4 @@
-package httpapi
+package param
 
 import (
 	"bytes"
@@ -10,19 +10,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 )
 
-// filesParam is the files of a project in a request: an object whose members are
+// Files is the files of a project in a request: an object whose members are
 // named by paths, each a text or an object with the bytes in base64.
-type filesParam []yurt.SourceFile
+type Files []yurt.SourceFile
 
 // UnmarshalJSON implements json.Unmarshaler. Its errors show no content.
-func (f *filesParam) UnmarshalJSON(data []byte) error {
+func (f *Files) UnmarshalJSON(data []byte) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil || members == nil {
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be an object: paths and, for each, the file's text")
 	}
-	*f = make(filesParam, 0, len(members))
+	*f = make(Files, 0, len(members))
 	for _, path := range slices.Sorted(maps.Keys(members)) {
 		content, err := fileContent(members[path])
 		if err != nil {
@@ -53,8 +54,8 @@ func fileContent(data []byte) ([]byte, error) {
 }
 
 // Schema implements huma.SchemaProvider.
-func (filesParam) Schema(huma.Registry) *huma.Schema {
-	encoded := &huma.Schema{Type: huma.TypeString, ContentEncoding: "base64", Pattern: inBase64, Description: "bytes in base64"}
+func (Files) Schema(huma.Registry) *huma.Schema {
+	encoded := &huma.Schema{Type: huma.TypeString, ContentEncoding: "base64", Pattern: bounds.Base64, Description: "bytes in base64"}
 	return &huma.Schema{
 		Type:        huma.TypeObject,
 		Description: "Files of a project, by path: written to the working directory first, where they stay.",

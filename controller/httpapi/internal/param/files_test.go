@@ -1,4 +1,4 @@
-package httpapi
+package param
 
 import (
 	"strings"
@@ -11,11 +11,11 @@ import (
 
 func TestFilesParam(t *testing.T) {
 	t.Parallel()
-	var got filesParam
+	var got Files
 	if err := got.UnmarshalJSON([]byte(`{"b/c":{"base64":"/wA="},"a":"text\u0000","d":""}`)); err != nil {
 		t.Fatal(err)
 	}
-	want := filesParam{{Path: "a", Data: []byte("text\x00")}, {Path: "b/c", Data: []byte{0xff, 0}}, {Path: "d", Data: []byte{}}}
+	want := Files{{Path: "a", Data: []byte("text\x00")}, {Path: "b/c", Data: []byte{0xff, 0}}, {Path: "d", Data: []byte{}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -29,7 +29,7 @@ func TestFilesParam(t *testing.T) {
 		"not base64":     `{"a":{"base64":"secret!"}}`,
 		"another member": `{"a":{"base64":"","more":1}}`,
 	} {
-		err := new(filesParam).UnmarshalJSON([]byte(body))
+		err := new(Files).UnmarshalJSON([]byte(body))
 		if yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		} else if strings.Contains(err.Error(), "secret") {

@@ -1,4 +1,6 @@
-package httpapi
+// Package param has the values in the bodies of requests: each reads the forms that clients may send, describes them in the
+// OpenAPI document, and never shows a refused value in an error.
+package param
 
 import (
 	"encoding/json"
@@ -9,7 +11,11 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/execution"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 )
+
+// shellLine is the pattern of a line for the shell, which is not blank.
+const shellLine = `^[^\x00]*[^\x00\s][^\x00]*$`
 
 // Patterns of numbers with a unit as text, in the forms that the documentation shows.
 const (
@@ -19,11 +25,11 @@ const (
 	cpuPattern      = `^` + numberPattern + `m?$`
 )
 
-// durationParam is a duration in a request.
-type durationParam yurt.Duration
+// Duration is a duration in a request.
+type Duration yurt.Duration
 
 // UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
-func (d *durationParam) UnmarshalJSON(data []byte) error {
+func (d *Duration) UnmarshalJSON(data []byte) error {
 	err := (*yurt.Duration)(d).UnmarshalJSON(data)
 	switch yurt.CodeOf(err) {
 	case "":
@@ -36,7 +42,7 @@ func (d *durationParam) UnmarshalJSON(data []byte) error {
 }
 
 // Schema implements huma.SchemaProvider.
-func (durationParam) Schema(huma.Registry) *huma.Schema {
+func (Duration) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "seconds"},
@@ -46,11 +52,11 @@ func (durationParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// sizeParam is a number of bytes in a request.
-type sizeParam yurt.Size
+// Size is a number of bytes in a request.
+type Size yurt.Size
 
 // UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
-func (s *sizeParam) UnmarshalJSON(data []byte) error {
+func (s *Size) UnmarshalJSON(data []byte) error {
 	err := (*yurt.Size)(s).UnmarshalJSON(data)
 	switch yurt.CodeOf(err) {
 	case "":
@@ -63,7 +69,7 @@ func (s *sizeParam) UnmarshalJSON(data []byte) error {
 }
 
 // Schema implements huma.SchemaProvider.
-func (sizeParam) Schema(huma.Registry) *huma.Schema {
+func (Size) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "bytes; a fraction of one is dropped"},
@@ -73,11 +79,11 @@ func (sizeParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// cpuParam is a number of cores in a request.
-type cpuParam yurt.CPU
+// CPU is a number of cores in a request.
+type CPU yurt.CPU
 
 // UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
-func (c *cpuParam) UnmarshalJSON(data []byte) error {
+func (c *CPU) UnmarshalJSON(data []byte) error {
 	err := (*yurt.CPU)(c).UnmarshalJSON(data)
 	switch yurt.CodeOf(err) {
 	case "":
@@ -90,7 +96,7 @@ func (c *cpuParam) UnmarshalJSON(data []byte) error {
 }
 
 // Schema implements huma.SchemaProvider.
-func (cpuParam) Schema(huma.Registry) *huma.Schema {
+func (CPU) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "cores"},
@@ -100,11 +106,11 @@ func (cpuParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// countParam is a whole number in a request.
-type countParam int
+// Count is a whole number in a request.
+type Count int
 
 // UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
-func (c *countParam) UnmarshalJSON(data []byte) error {
+func (c *Count) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
 		text = string(data)
@@ -113,12 +119,12 @@ func (c *countParam) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a whole number; give one such as 64, or \"64\"")
 	}
-	*c = countParam(n)
+	*c = Count(n)
 	return nil
 }
 
 // Schema implements huma.SchemaProvider.
-func (countParam) Schema(huma.Registry) *huma.Schema {
+func (Count) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeInteger},
@@ -128,12 +134,35 @@ func (countParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// commandParam is a command in a request: a line for the shell, or a program with
-// its arguments.
-type commandParam []string
+// Signal is a signal in a request, by name or number.
+type Signal yurt.Signal
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *commandParam) UnmarshalJSON(data []byte) error {
+func (s *Signal) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	signal, err := yurt.ParseSignal("", text)
+	*s = Signal(signal)
+	return err
+}
+
+// Schema implements huma.SchemaProvider.
+func (Signal) Schema(huma.Registry) *huma.Schema {
+	least, most := 1.0, float64(yurt.MaxSignal)
+	return &huma.Schema{
+		OneOf:    []*huma.Schema{{Type: huma.TypeString, Description: "a name"}, {Type: huma.TypeInteger, Description: "a number", Minimum: &least, Maximum: &most}},
+		Examples: []any{"SIGINT", 2},
+	}
+}
+
+// Command is a command in a request: a line for the shell, or a program with
+// its arguments.
+type Command []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Command) UnmarshalJSON(data []byte) error {
 	var line string
 	if json.Unmarshal(data, &line) == nil {
 		*c = execution.ShellCommand(line)
@@ -143,7 +172,7 @@ func (c *commandParam) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &argv) != nil {
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (a line for the shell) or an array of strings (a program and its arguments)")
 	}
-	*c = make(commandParam, len(argv))
+	*c = make(Command, len(argv))
 	for i, arg := range argv {
 		if arg == nil {
 			return yurt.Errorf(yurt.CodeInvalidArgument, "element %s must be a string", strconv.Itoa(i))
@@ -154,43 +183,43 @@ func (c *commandParam) UnmarshalJSON(data []byte) error {
 }
 
 // Schema implements huma.SchemaProvider.
-func (commandParam) Schema(huma.Registry) *huma.Schema {
+func (Command) Schema(huma.Registry) *huma.Schema {
 	least, most := 1, yurt.MaxArgs
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeString, Pattern: shellLine, Description: "a line for /bin/sh"},
 			{
 				Type: huma.TypeArray, Description: "a program and its arguments", MinItems: &least, MaxItems: &most,
-				Items: &huma.Schema{Type: huma.TypeString, Pattern: withoutNUL},
+				Items: &huma.Schema{Type: huma.TypeString, Pattern: bounds.WithoutNUL},
 			},
 		},
 		Examples: []any{"ls -l | wc -l", []string{"ls", "-l"}},
 	}
 }
 
-// contextParam is the name of a context, for code, or the fields of a handler's.
-type contextParam struct {
-	name   *string
-	fields json.RawMessage
+// Context is the name of a context, for code, or the fields of a handler's.
+type Context struct {
+	Name   *string
+	Fields json.RawMessage
 }
 
 // UnmarshalJSON implements json.Unmarshaler. The domain reports errors in the fields.
-func (c *contextParam) UnmarshalJSON(data []byte) error {
+func (c *Context) UnmarshalJSON(data []byte) error {
 	var name string
 	switch {
 	case string(data) == "null":
 	case json.Unmarshal(data, &name) == nil:
-		c.name = &name
+		c.Name = &name
 	case data[0] != '{':
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (the name of a context) or an object (fields of a handler's context)")
 	default:
-		c.fields = append(json.RawMessage(nil), data...)
+		c.Fields = append(json.RawMessage(nil), data...)
 	}
 	return nil
 }
 
 // Schema implements huma.SchemaProvider.
-func (contextParam) Schema(huma.Registry) *huma.Schema {
+func (Context) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeString, Pattern: `^[A-Za-z0-9._-]{0,64}$`, Description: "Of code: the name of the context whose variables, imports and working directory it shares with other executions. Empty: a fresh interpreter. Default: default, in a persistent session and a language that keeps state."},
@@ -200,26 +229,26 @@ func (contextParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// handlerParam is the name of a handler, or null for code that is run as it is.
-type handlerParam struct {
-	name  string
-	plain bool
+// Handler is the name of a handler, or null for code that is run as it is.
+type Handler struct {
+	Name  string
+	Plain bool
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (h *handlerParam) UnmarshalJSON(data []byte) error {
+func (h *Handler) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
-		h.plain = true
+		h.Plain = true
 		return nil
 	}
-	if json.Unmarshal(data, &h.name) != nil {
+	if json.Unmarshal(data, &h.Name) != nil {
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (the name of a function) or null")
 	}
 	return nil
 }
 
 // Schema implements huma.SchemaProvider.
-func (handlerParam) Schema(huma.Registry) *huma.Schema {
+func (Handler) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Nullable: true, Examples: []any{"handler"},
 		Description: "Name of the function in the code to call with the event. Default handler, when there is an event, and for code that only defines things and that function among them. " +
@@ -227,22 +256,22 @@ func (handlerParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// keepsNull reports whether null is a value of a field of that type, and not as if the field
+// KeepsNull reports whether null is a value of a field of that type, and not as if the field
 // were not there.
-func keepsNull(t reflect.Type) bool {
-	return t == reflect.TypeFor[jsonParam]() || t == reflect.TypeFor[handlerParam]()
+func KeepsNull(t reflect.Type) bool {
+	return t == reflect.TypeFor[JSON]() || t == reflect.TypeFor[Handler]()
 }
 
-// jsonParam is any JSON value.
-type jsonParam json.RawMessage
+// JSON is any JSON value.
+type JSON json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (j *jsonParam) UnmarshalJSON(data []byte) error {
+func (j *JSON) UnmarshalJSON(data []byte) error {
 	return (*json.RawMessage)(j).UnmarshalJSON(data)
 }
 
 // Schema implements huma.SchemaProvider.
-func (jsonParam) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+func (JSON) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 // seconds and bytes are how durations and sizes look in an answer.
 type seconds float64
@@ -259,19 +288,10 @@ func (byteCount) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: "bytes"}
 }
 
-// aliasDomainTypes tells huma how types of the domain look in JSON: the domain does
+// AliasDomainTypes tells huma how types of the domain look in JSON: the domain does
 // not know huma.
-func aliasDomainTypes(registry huma.Registry) {
+func AliasDomainTypes(registry huma.Registry) {
 	registry.RegisterTypeAlias(reflect.TypeFor[yurt.Duration](), reflect.TypeFor[seconds]())
 	registry.RegisterTypeAlias(reflect.TypeFor[yurt.Size](), reflect.TypeFor[byteCount]())
-	registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[jsonParam]())
-}
-
-// pointer converts an optional field of a request.
-func pointer[To, From any](from *From, convert func(From) To) *To {
-	if from == nil {
-		return nil
-	}
-	to := convert(*from)
-	return &to
+	registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[JSON]())
 }
