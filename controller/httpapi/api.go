@@ -113,7 +113,7 @@ func New(config Config) (*API, error) {
 	a.registerExecutions()
 	a.registerControl()
 	a.registerPause()
-	a.registerLook()
+	a.registerProcesses()
 	a.registerStory()
 	a.registerLogs()
 	a.registerContexts()
@@ -121,8 +121,6 @@ func New(config Config) (*API, error) {
 	a.registerFiles()
 	a.registerTrees()
 	a.registerTemplates()
-	a.registerPools()
-	a.registerNodes()
 	a.registerSystem()
 	for _, extend := range config.Extensions {
 		extend(a)

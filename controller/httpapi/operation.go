@@ -39,9 +39,9 @@ func (a *API) humaConfig() huma.Config {
 				{Name: tagSessions, Description: "A session is a hold on a sandbox: for one execution (`ephemeral`) or many (`persistent`)."},
 				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end, or as long as the operator has set."},
 				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
-				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
-				{Name: tagContainers, Description: "The sandboxes under the sessions."},
-				{Name: tagNodes, Description: "The machines that sandboxes are on."},
+				{Name: TagTemplates, Description: "A template says what the sandboxes of a session are made of."},
+				{Name: TagContainers, Description: "The sandboxes under the sessions."},
+				{Name: TagNodes, Description: "The machines that sandboxes are on."},
 				{Name: TagKeys, Description: "API keys of the caller's tenant."},
 				{Name: tagServer, Description: "About the server itself."},
 			},
@@ -103,13 +103,13 @@ const (
 	tagSessions   = "sessions"
 	tagExecutions = "executions"
 	tagFiles      = "files"
-	tagTemplates  = "templates"
-	tagContainers = "containers"
-	tagNodes      = "nodes"
 	tagServer     = "server"
 
-	// TagKeys is the group of the operations on API keys.
-	TagKeys = "keys"
+	// Those of operations of other packages.
+	TagTemplates  = "templates"
+	TagContainers = "containers"
+	TagNodes      = "nodes"
+	TagKeys       = "keys"
 )
 
 // documentBody describes the body of an operation that was registered. Huma learns of the body only afterwards, or it

@@ -104,45 +104,45 @@ const (
 func (a *API) registerTemplates() {
 	register(a, huma.Operation{
 		OperationID: "list-templates", Method: http.MethodGet, Path: "/templates",
-		Summary: "List templates", Tags: []string{tagTemplates},
+		Summary: "List templates", Tags: []string{TagTemplates},
 	}, a.listTemplates)
 	register(a, huma.Operation{
 		OperationID: "get-template", Method: http.MethodGet, Path: templatePath,
-		Summary: "Show a template", Tags: []string{tagTemplates},
+		Summary: "Show a template", Tags: []string{TagTemplates},
 	}, a.getTemplate)
 	register(a, huma.Operation{
 		OperationID: "create-template", Method: http.MethodPost, Path: "/templates", DefaultStatus: http.StatusCreated,
-		Summary: "Create a template", Tags: []string{tagTemplates},
+		Summary: "Create a template", Tags: []string{TagTemplates},
 		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block." + howTemplates,
 		Responses:   a.templateResponses("201", "The template.", schemaOf[yurt.Template](a, "Template")),
 	}, a.createTemplate)
 	register(a, huma.Operation{
 		OperationID: "replace-template", Method: http.MethodPut, Path: templatePath,
-		Summary: "Replace a template, or create it", Tags: []string{tagTemplates},
+		Summary: "Replace a template, or create it", Tags: []string{TagTemplates},
 		Description: "From what creates one, of the same name. Sessions that there are go on as they began; the warm pool is filled anew; templates that extend it stay as they are." + howTemplates,
 		Responses:   a.templateResponses("200", "The template, or with `Accept: text/event-stream` how it goes.", schemaOf[yurt.Template](a, "Template")),
 	}, a.replaceTemplate)
 	register(a, huma.Operation{
 		OperationID: "delete-template", Method: http.MethodDelete, Path: templatePath, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a template", Tags: []string{tagTemplates},
+		Summary: "Delete a template", Tags: []string{TagTemplates},
 		Description: "Sessions that there are go on as they began; its warm pool is emptied. One that others extend is refused with their names, and so is one that is built in.",
 	}, a.deleteTemplate)
 	register(a, huma.Operation{
 		OperationID: "push-templates", Method: http.MethodPost, Path: "/templates/batch",
-		Summary: "Create several templates at once", Tags: []string{tagTemplates},
+		Summary: "Create several templates at once", Tags: []string{TagTemplates},
 		Description: "All of them or none." + howTemplates,
 		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[pushedTemplates](a, "Templates")),
 	}, a.pushTemplates)
 	register(a, huma.Operation{
 		OperationID: "prepare-template", Method: http.MethodPost, Path: templatePath + "/prepare",
-		Summary: "Install the packages of a template", Tags: []string{tagTemplates},
+		Summary: "Install the packages of a template", Tags: []string{TagTemplates},
 		Description: "On each node that can run the template: pulls its image, and installs its `dependencies`. Without this a node does so when the first session needs them. `Accept: text/event-stream` shows how it goes. A node that fails does not stop the others, and the error names it.",
 		Responses:   a.templateResponses("200", "The nodes, or with `Accept: text/event-stream` how it goes.", schemaOf[preparedNodes](a, "PreparedNodes")),
 	}, a.prepareTemplate)
 	a.documentTemplateBodies()
 	register(a, huma.Operation{
 		OperationID: "list-runtimes", Method: http.MethodGet, Path: "/runtimes",
-		Summary: "List the installed language runtimes", Tags: []string{tagTemplates},
+		Summary: "List the installed language runtimes", Tags: []string{TagTemplates},
 	}, a.listRuntimes)
 }
 

@@ -49,8 +49,6 @@ func Samples() map[string][]Sample {
 		"set-session-timeout": only("Two hours in all", object{"timeout": "2h"}),
 		"change-file":         only("Another name", object{"path": "data/old.csv", "overwrite": true}),
 		"archive-files":       only("A directory to pack", object{"path": "data"}),
-		"drain-node":          only("Two minutes for the sessions on it", object{"grace": "2m"}),
-		"set-pool":            only("One or two sandboxes", object{"min": 1, "max": 2}),
 		"replace-template": only("Python with more memory", object{
 			"name": "python-large", "runtimes": []string{"python"}, "resources": object{"memory": "2Gi"},
 		}),

@@ -1,4 +1,4 @@
-package httpapi_test
+package fleet_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package httpapi_test
+package fleet_test
 
 import (
 	"net/http"
@@ -25,7 +25,9 @@ func TestNodes(t *testing.T) {
 // TestDrainNode: the sessions get a notice, and another when the drain is undone.
 func TestDrainNode(t *testing.T) {
 	s := newServer(t)
-	id := s.session(t, "shell-basic")
+	var created yurt.Session
+	s.do(t, "POST", "/api/v1/sessions", `{"template_id": "shell-basic"}`).decode(t, &created)
+	id := created.ID
 	const path = "/api/v1/nodes/fake/drain"
 	var drain yurt.Drain
 	a := s.do(t, "POST", path, `{"grace":"1h"}`)

@@ -1,4 +1,4 @@
-package httpapi
+package fleet
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
@@ -31,7 +32,7 @@ type (
 	}
 	drainInput struct {
 		Node string `path:"node" doc:"Name of the node." example:"node-1"`
-		jsonBody[drainBody]
+		httpapi.JSONBody[drainBody]
 	}
 	drainBody struct {
 		Grace *param.Duration `json:"grace,omitempty" doc:"How long the sessions on it may go on, 0s to 24h; default 5m." example:"\"2m\""`
@@ -41,39 +42,37 @@ type (
 
 const drainPath = "/nodes/{node}/drain"
 
-func (a *API) registerNodes() {
-	register(a, huma.Operation{
+func (o operations) registerNodes(api *httpapi.API) {
+	httpapi.Register(api, huma.Operation{
 		OperationID: "list-nodes", Method: http.MethodGet, Path: "/nodes",
-		Summary: "List the nodes", Tags: []string{tagNodes},
+		Summary: "List the nodes", Tags: []string{httpapi.TagNodes},
 		Description: "What each has ready, what sessions have of it, and what it can still take, as it was last heard.",
-	}, a.listNodes)
-	register(a, huma.Operation{
+	}, o.listNodes)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "drain-node", Method: http.MethodPost, Path: drainPath,
-		Summary: "Have a node take nothing new", Tags: []string{tagNodes},
+		Summary: "Have a node take nothing new", Tags: []string{httpapi.TagNodes},
 		Description: "The sessions on it are told so in their events, have `ends_by` set, and are ended then. It stays so over restarts, until it is undone.",
-	}, a.drainNode)
-	a.documentBody(a.registered(http.MethodPost, drainPath), map[string]*huma.MediaType{
-		typeJSON: {Schema: schemaOf[drainBody](a, "DrainNode")},
-	})
-	register(a, huma.Operation{
+	}, o.drainNode)
+	httpapi.DocumentBody[drainBody](api, http.MethodPost, drainPath, "DrainNode", "Two minutes for the sessions on it", map[string]any{"grace": "2m"})
+	httpapi.Register(api, huma.Operation{
 		OperationID: "undrain-node", Method: http.MethodDelete, Path: drainPath,
-		Summary: "Have a node that drains take sessions again", Tags: []string{tagNodes},
+		Summary: "Have a node that drains take sessions again", Tags: []string{httpapi.TagNodes},
 		Description: "The sessions that are still on it go on as before.",
-	}, a.undrainNode)
+	}, o.undrainNode)
 }
 
-func (a *API) drainNode(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	drain, err := a.ctl.DrainNode(ctx, in.Node, (*yurt.Duration)(in.value.Grace))
+func (o operations) drainNode(ctx context.Context, in *drainInput) (*drainOutput, error) {
+	drain, err := o.controller.DrainNode(ctx, in.Node, (*yurt.Duration)(in.Value().Grace))
 	return &drainOutput{Body: drain}, err
 }
 
-func (a *API) undrainNode(ctx context.Context, in *nodeInput) (*drainOutput, error) {
-	drain, err := a.ctl.UndrainNode(ctx, in.Node)
+func (o operations) undrainNode(ctx context.Context, in *nodeInput) (*drainOutput, error) {
+	drain, err := o.controller.UndrainNode(ctx, in.Node)
 	return &drainOutput{Body: drain}, err
 }
 
-func (a *API) listNodes(ctx context.Context, in *listNodesInput) (*nodesOutput, error) {
-	list, err := a.ctl.NodeList(ctx)
+func (o operations) listNodes(ctx context.Context, in *listNodesInput) (*nodesOutput, error) {
+	list, err := o.controller.NodeList(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,38 +21,22 @@ type (
 		ProcessParams
 		jsonBody[signalBody]
 	}
-	containerInput struct {
-		ID string `path:"id" example:"sbx_4tqzplnr3mzsyzsylstojxrtb4"`
-	}
 	listProcessesInput struct {
 		SessionParams
 		paging.WholeParams
 		ExecutionID string `query:"execution_id" maxLength:"68" doc:"Only processes that this execution started."`
 	}
-	listContainersInput struct {
-		paging.WholeParams
-		State     yurt.SandboxState `query:"state" enum:"ready,paused,dead" doc:"Only sandboxes in this state."`
-		Template  string            `query:"template" maxLength:"64" doc:"Only sandboxes of this template."`
-		Node      string            `query:"node" maxLength:"256" doc:"Only sandboxes on this node."`
-		SessionID string            `query:"session_id" maxLength:"68" doc:"Only the sandbox of this session."`
-	}
-	processesOutput  struct{ Body processList }
-	statsOutput      struct{ Body yurt.SandboxStats }
-	containersOutput struct{ Body containerList }
-	containerOutput  struct{ Body yurt.Sandbox }
-	processList      struct {
+	processesOutput struct{ Body processList }
+	statsOutput     struct{ Body yurt.SandboxStats }
+	processList     struct {
 		Processes  []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
-	}
-	containerList struct {
-		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
 		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )
 
 const processPath = "/sessions/{id}/processes/{pid}"
 
-func (a *API) registerLook() {
+func (a *API) registerProcesses() {
 	register(a, huma.Operation{
 		OperationID: "list-processes", Method: http.MethodGet, Path: "/sessions/{id}/processes",
 		Summary: "List the processes of a session", Tags: []string{tagSessions},
@@ -72,14 +56,6 @@ func (a *API) registerLook() {
 		OperationID: "get-session-metrics", Method: http.MethodGet, Path: "/sessions/{id}/metrics",
 		Summary: "Show what a session uses", Tags: []string{tagSessions},
 	}, a.getStats)
-	register(a, huma.Operation{
-		OperationID: "list-containers", Method: http.MethodGet, Path: "/containers",
-		Summary: "List the sandboxes under the sessions", Tags: []string{tagContainers},
-	}, a.listContainers)
-	register(a, huma.Operation{
-		OperationID: "get-container", Method: http.MethodGet, Path: "/containers/{id}",
-		Summary: "Show a sandbox", Tags: []string{tagContainers},
-	}, a.getContainer)
 }
 
 func (a *API) listProcesses(ctx context.Context, in *listProcessesInput) (*processesOutput, error) {
@@ -103,24 +79,4 @@ func (a *API) killProcess(ctx context.Context, in *ProcessParams) (*struct{}, er
 func (a *API) getStats(ctx context.Context, in *SessionParams) (*statsOutput, error) {
 	stats, err := a.ctl.SessionStats(ctx, in.ID)
 	return &statsOutput{Body: stats}, err
-}
-
-func (a *API) listContainers(ctx context.Context, in *listContainersInput) (*containersOutput, error) {
-	list, err := a.ctl.Sandboxes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	drop := func(s yurt.Sandbox) bool {
-		return in.State != "" && s.State != in.State || in.Template != "" && s.Template != in.Template ||
-			in.Node != "" && s.Node != in.Node || in.SessionID != "" && s.Labels[yurt.SessionLabel] != in.SessionID
-	}
-	page, next, err := paging.Cut(in.WholeParams, list, drop, func(s yurt.Sandbox) contract.Position {
-		return contract.Position{CreatedAt: s.CreatedAt, ID: s.ID}
-	})
-	return &containersOutput{Body: containerList{page, next}}, err
-}
-
-func (a *API) getContainer(ctx context.Context, in *containerInput) (*containerOutput, error) {
-	sandbox, err := a.ctl.Sandbox(ctx, in.ID)
-	return &containerOutput{Body: sandbox}, err
 }

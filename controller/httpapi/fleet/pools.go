@@ -1,4 +1,4 @@
-package httpapi
+package fleet
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
@@ -26,7 +27,7 @@ type (
 	}
 	setPoolInput struct {
 		Template string `path:"template" doc:"Name of the template." example:"python-basic"`
-		jsonBody[poolBody]
+		httpapi.JSONBody[poolBody]
 	}
 	poolOutput     struct{ Body yurt.Pool }
 	listPoolsInput struct {
@@ -40,34 +41,32 @@ type (
 	}
 )
 
-func (a *API) registerPools() {
-	register(a, huma.Operation{
+func (o operations) registerPools(api *httpapi.API) {
+	httpapi.Register(api, huma.Operation{
 		OperationID: "list-pools", Method: http.MethodGet, Path: "/pools",
-		Summary: "List the warm pools", Tags: []string{tagTemplates},
+		Summary: "List the warm pools", Tags: []string{httpapi.TagTemplates},
 		Description: "Their sizes, how many sandboxes demand asks for (`target`), are `ready` and being made (`pending`), how many claims found one (`hit_rate`, 0 to 1), how long one more takes to make, and why the last could not be made (`failure`), if so. It counts since the server was started; of several controllers only the one that leads refills, and counts that.",
-	}, a.listPools)
-	register(a, huma.Operation{
+	}, o.listPools)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "get-pool", Method: http.MethodGet, Path: poolPath,
-		Summary: "Look at the warm pool of a template", Tags: []string{tagTemplates},
+		Summary: "Look at the warm pool of a template", Tags: []string{httpapi.TagTemplates},
 		Description: "Of a template that keeps none, `max` is 0.",
-	}, a.getPool)
-	register(a, huma.Operation{
+	}, o.getPool)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "unset-pool", Method: http.MethodDelete, Path: poolPath,
-		Summary: "Have the warm pool of a template sized by the template again", Tags: []string{tagTemplates},
+		Summary: "Have the warm pool of a template sized by the template again", Tags: []string{httpapi.TagTemplates},
 		Description: "It answers with the pool, which has the size that the template gives from then on. One that was given no other size it leaves alone.",
-	}, a.unsetPool)
-	register(a, huma.Operation{
+	}, o.unsetPool)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "set-pool", Method: http.MethodPut, Path: poolPath,
-		Summary: "Give the warm pool of a template another size", Tags: []string{tagTemplates},
+		Summary: "Give the warm pool of a template another size", Tags: []string{httpapi.TagTemplates},
 		Description: "In place of what the template says, until the size is deleted. What the body leaves out stays as it is.",
-	}, a.setPool)
-	a.documentBody(a.registered(http.MethodPut, poolPath), map[string]*huma.MediaType{
-		typeJSON: {Schema: schemaOf[poolBody](a, "PoolSize")},
-	})
+	}, o.setPool)
+	httpapi.DocumentBody[poolBody](api, http.MethodPut, poolPath, "PoolSize", "One or two sandboxes", map[string]any{"min": 1, "max": 2})
 }
 
-func (a *API) listPools(ctx context.Context, in *listPoolsInput) (*poolsOutput, error) {
-	list, err := a.ctl.Pools(ctx)
+func (o operations) listPools(ctx context.Context, in *listPoolsInput) (*poolsOutput, error) {
+	list, err := o.controller.Pools(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +75,17 @@ func (a *API) listPools(ctx context.Context, in *listPoolsInput) (*poolsOutput, 
 	return &poolsOutput{Body: poolList{page, next}}, err
 }
 
-func (a *API) getPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
-	pool, err := a.ctl.Pool(ctx, in.Template)
+func (o operations) getPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
+	pool, err := o.controller.Pool(ctx, in.Template)
 	return &poolOutput{Body: pool}, err
 }
 
-func (a *API) unsetPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
-	pool, err := a.ctl.UnsetPool(ctx, in.Template)
+func (o operations) unsetPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
+	pool, err := o.controller.UnsetPool(ctx, in.Template)
 	return &poolOutput{Body: pool}, err
 }
 
-func (a *API) setPool(ctx context.Context, in *setPoolInput) (*poolOutput, error) {
-	pool, err := a.ctl.SetPool(ctx, in.Template, yurt.PoolChange(in.value))
+func (o operations) setPool(ctx context.Context, in *setPoolInput) (*poolOutput, error) {
+	pool, err := o.controller.SetPool(ctx, in.Template, yurt.PoolChange(in.Value()))
 	return &poolOutput{Body: pool}, err
 }
