@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/compress"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/docpage"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
@@ -136,7 +137,7 @@ func (a *API) handlePages() error {
 	a.mux.Handle("GET /metrics", a.guarded("/metrics", promhttp.HandlerFor(a.config.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
 	})))
-	a.handleDocs()
+	docpage.Handle(a.mux)
 	for pattern, handler := range a.config.Beside {
 		_, path, _ := strings.Cut(pattern, " ")
 		a.mux.Handle(pattern, a.guarded(path, handler))

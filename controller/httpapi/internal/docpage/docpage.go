@@ -1,4 +1,6 @@
-package httpapi
+// Package docpage is the page with the documentation of the REST API. It works without a network, and loads files from its
+// own server alone.
+package docpage
 
 import (
 	"bytes"
@@ -20,7 +22,8 @@ var page embed.FS
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-func (a *API) handleDocs() {
+// Handle serves the page at /docs, and leads / to it.
+func Handle(mux *http.ServeMux) {
 	for path, file := range map[string]struct{ name, contentType string }{
 		"/docs":           {"page/page.html", "text/html; charset=utf-8"},
 		"/docs/page.js":   {"page/page.js", "text/javascript; charset=utf-8"},
@@ -28,11 +31,11 @@ func (a *API) handleDocs() {
 	} {
 		content, err := page.ReadFile(file.name)
 		if err != nil {
-			panic("httpapi: a page that is part of the binary: " + err.Error())
+			panic("docpage: a page that is part of the binary: " + err.Error())
 		}
-		a.mux.Handle("GET "+path, staticFile(content, file.contentType))
+		mux.Handle("GET "+path, staticFile(content, file.contentType))
 	}
-	a.mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 }
 
 // staticFile serves content, which a browser keeps as long as it stays the same.
