@@ -117,7 +117,6 @@ func New(config Config) (*API, error) {
 	a.registerProcesses()
 	a.registerStory()
 	a.registerLogs()
-	a.registerContexts()
 	a.registerTerminal()
 	a.registerFiles()
 	a.registerTrees()

@@ -10,7 +10,6 @@ import (
 // Patterns that texts in a body match. The domain and the parser of templates enforce the same
 // rules, with messages that say more than a pattern does.
 const (
-	printable    = `^[^\x00-\x1f\x7f-\x9f]*$`
 	envName      = `^[^=\s\x00-\x1f\x7f-\x9f]+$`
 	templateName = `^[a-z0-9][a-z0-9-]{0,62}$`
 	packageName  = `^[^-\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$`
@@ -28,32 +27,26 @@ const (
 func (a *API) declareBounds() {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	bounds.Narrow(schemas, schemaOf[createSessionBody](a, "CreateSession"), map[string]bounds.Bound{
-		"agent_id": bounds.Text(0, yurt.MaxNameBytes, printable),
+		"agent_id": bounds.Text(0, yurt.MaxNameBytes, bounds.Printable),
 		"timeout":  lifetime(), "idle_timeout": lifetime(),
 		"env": env(), "files": files(),
-		"metadata": bounds.Entries(yurt.MaxMetadata, bounds.Text(1, yurt.MaxMetadataKeyBytes, printable), bounds.Text(0, yurt.MaxMetadataValueBytes, printable)),
+		"metadata": bounds.Entries(yurt.MaxMetadata, bounds.Text(1, yurt.MaxMetadataKeyBytes, bounds.Printable), bounds.Text(0, yurt.MaxMetadataValueBytes, bounds.Printable)),
 	})
 	bounds.Narrow(schemas, schemaOf[resourcesBody](a, "Resources"), resources("", bounds.Number))
 	bounds.Narrow(schemas, schemaOf[executeBody](a, "Execute"), map[string]bounds.Bound{
-		"code": bounds.Text(0, yurt.MaxCodeBytes, ""), "language": bounds.Text(0, yurt.MaxNameBytes, printable),
-		"handler": bounds.Text(0, yurt.MaxNameBytes, printable),
-		"files":   files(), "entry": bounds.Text(0, yurt.MaxPathBytes, printable), "cwd": bounds.Text(0, yurt.MaxPathBytes, printable),
+		"code": bounds.Text(0, yurt.MaxCodeBytes, ""), "language": bounds.Text(0, yurt.MaxNameBytes, bounds.Printable),
+		"handler": bounds.Text(0, yurt.MaxNameBytes, bounds.Printable),
+		"files":   files(), "entry": bounds.Text(0, yurt.MaxPathBytes, bounds.Printable), "cwd": bounds.Text(0, yurt.MaxPathBytes, bounds.Printable),
 		"args":         bounds.List(yurt.MaxArgs, bounds.Text(0, 0, bounds.WithoutNUL)),
 		"dependencies": dependencies(),
 		"stdin":        bounds.Text(0, yurt.MaxStdinBytes, ""), "env": env(),
 		"timeout":      bounds.Number(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
 		"output_limit": outputLimit(bounds.Number),
 	})
-	for _, question := range []*huma.Schema{schemaOf[questionBody](a, "Question"), schemaOf[inspectBody](a, "InspectQuestion")} {
-		bounds.Narrow(schemas, question, map[string]bounds.Bound{
-			"code": bounds.Text(0, yurt.MaxQuestionBytes, ""), "language": bounds.Text(0, yurt.MaxNameBytes, printable),
-			"timeout": questionTimeout(),
-		})
-	}
 	bounds.Narrow(schemas, schemaOf[timeoutBody](a, "Timeout"), map[string]bounds.Bound{"timeout": lifetime(), "idle_timeout": lifetime()})
 	bounds.Narrow(schemas, schemaOf[stdinBody](a, "Stdin"), map[string]bounds.Bound{"data": bounds.Text(0, yurt.MaxStdinBytes, ""), "data_base64": bounds.Text(0, 0, bounds.Base64)})
-	bounds.Narrow(schemas, schemaOf[filePatch](a, "FilePatch"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, printable)})
-	bounds.Narrow(schemas, schemaOf[archiveRequest](a, "ArchiveRequest"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, printable)})
+	bounds.Narrow(schemas, schemaOf[filePatch](a, "FilePatch"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, bounds.Printable)})
+	bounds.Narrow(schemas, schemaOf[archiveRequest](a, "ArchiveRequest"), map[string]bounds.Bound{"path": bounds.Text(0, yurt.MaxPathBytes, bounds.Printable)})
 }
 
 // templateBounds are those of a template as it is sent, where zero stands for the default.
@@ -100,14 +93,6 @@ func lifetime() bounds.Bound {
 	return bounds.Number(yurt.MinSessionTimeout.Seconds(), yurt.MaxSessionTimeout.Seconds())
 }
 
-// questionTimeout has examples of its own, as those of other durations are beyond it.
-func questionTimeout() bounds.Bound {
-	return func(s *huma.Schema) {
-		bounds.Number(yurt.MinQuestionTimeout.Seconds(), yurt.MaxQuestionTimeout.Seconds())(s)
-		s.Examples = []any{yurt.QuestionTimeout.Seconds(), "3s"}
-	}
-}
-
 // outputLimit has examples of its own, as those of other sizes are beyond it.
 func outputLimit(within func(least, most float64) bounds.Bound) bounds.Bound {
 	return func(s *huma.Schema) {
@@ -121,7 +106,7 @@ func env() bounds.Bound {
 }
 
 func files() bounds.Bound {
-	return bounds.Entries(yurt.MaxFiles, bounds.Text(1, yurt.MaxPathBytes, printable), nil)
+	return bounds.Entries(yurt.MaxFiles, bounds.Text(1, yurt.MaxPathBytes, bounds.Printable), nil)
 }
 
 func dependencies() bounds.Bound {

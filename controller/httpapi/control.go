@@ -48,7 +48,7 @@ const executionPath = "/sessions/{id}/executions/{execution_id}"
 func (a *API) registerControl() {
 	register(a, huma.Operation{
 		OperationID: "write-stdin", Method: http.MethodPost, Path: executionPath + "/stdin", DefaultStatus: http.StatusNoContent,
-		Summary: "Write to the stdin of an execution", Tags: []string{tagExecutions},
+		Summary: "Write to the stdin of an execution", Tags: []string{TagExecutions},
 		Description: "Of one that was started with `stdin_open` or `tty`. Answers once the execution, or a pipe's buffer, has taken the data; at most 16Mi at once.",
 	}, a.writeStdin)
 	a.documentBody(a.registered(http.MethodPost, executionPath+"/stdin"), map[string]*huma.MediaType{
@@ -56,7 +56,7 @@ func (a *API) registerControl() {
 	})
 	register(a, huma.Operation{
 		OperationID: "signal-execution", Method: http.MethodPost, Path: executionPath + "/signal", DefaultStatus: http.StatusNoContent,
-		Summary: "Send a signal to an execution", Tags: []string{tagExecutions},
+		Summary: "Send a signal to an execution", Tags: []string{TagExecutions},
 		Description: "To its first process and that one's process group, as Ctrl-C at a terminal; `SIGKILL` ends every process of the execution. " +
 			"To signal one process alone, use `POST /sessions/{id}/processes/{pid}/signal`.",
 	}, a.signalExecution)
@@ -65,7 +65,7 @@ func (a *API) registerControl() {
 	})
 	register(a, huma.Operation{
 		OperationID: "cancel-execution", Method: http.MethodDelete, Path: executionPath,
-		Summary: "Cancel an execution", Tags: []string{tagExecutions},
+		Summary: "Cancel an execution", Tags: []string{TagExecutions},
 		Description: "Interrupts it (`SIGINT`), and kills all of its processes if it has not ended 5 seconds later. One that waits, for its turn in a context or for packages, ends at once. " +
 			"In a context the interrupt keeps the variables, the kill does not. Answers with the record and its result once it has ended; what was printed until then is kept. " +
 			"To cancel an execution again while it ends is no error. One that has ended before is the error `execution_ended`.",
@@ -73,7 +73,7 @@ func (a *API) registerControl() {
 	}, a.cancelExecution)
 	register(a, huma.Operation{
 		OperationID: "resize-execution", Method: http.MethodPost, Path: executionPath + "/resize", DefaultStatus: http.StatusNoContent,
-		Summary: "Resize the terminal of an execution", Tags: []string{tagExecutions},
+		Summary: "Resize the terminal of an execution", Tags: []string{TagExecutions},
 	}, a.resizeExecution)
 	a.documentBody(a.registered(http.MethodPost, executionPath+"/resize"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[terminalBody](a, "TerminalSize")},

@@ -104,7 +104,7 @@ type executeInput struct {
 func (a *API) registerExecute() {
 	register(a, huma.Operation{
 		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
-		Summary: "Run something in a session", Tags: []string{tagExecutions},
+		Summary: "Run something in a session", Tags: []string{TagExecutions},
 		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`; or a `handler` with the `command` of a Lambda runtime client that serves it, which is kept for the next invocation. " +
 			"`code` that only defines things, a function `handler` among them, is called like a handler, unless `context` is given or `handler` is null. " +
 			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +

@@ -50,27 +50,27 @@ type (
 func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "get-status", Method: http.MethodGet, Path: "/sessions/{id}/status",
-		Summary: "Show the latest execution of a session", Tags: []string{tagExecutions},
+		Summary: "Show the latest execution of a session", Tags: []string{TagExecutions},
 		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.getStatus)
 	register(a, huma.Operation{
 		OperationID: "get-result", Method: http.MethodGet, Path: "/sessions/{id}/result",
-		Summary: "Show the result of the latest execution", Tags: []string{tagExecutions},
+		Summary: "Show the result of the latest execution", Tags: []string{TagExecutions},
 		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day, or as long as the operator has set.",
 		Responses:   answersWith[resultBody](a, "ExecutionResult"),
 	}, a.getResult)
 	register(a, huma.Operation{
 		OperationID: "list-executions", Method: http.MethodGet, Path: "/sessions/{id}/executions",
-		Summary: "List the executions of a session", Tags: []string{tagExecutions},
+		Summary: "List the executions of a session", Tags: []string{TagExecutions},
 	}, a.listExecutions)
 	register(a, huma.Operation{
 		OperationID: "get-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}",
-		Summary: "Show an execution", Tags: []string{tagExecutions},
+		Summary: "Show an execution", Tags: []string{TagExecutions},
 		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.getExecution)
 	register(a, huma.Operation{
 		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
-		Summary: "Watch an execution", Tags: []string{tagExecutions},
+		Summary: "Watch an execution", Tags: []string{TagExecutions},
 		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards. " +
 			"An event keeps its number as long as the result is kept. What cannot be told again, as the pieces of a streamed response or output that is not UTF-8, is one event of type `gap`, which says what is missing; the result in the last event has the output as text. " +
 			"A request to upgrade to a WebSocket gets each event as a text message, the same object, and status 1000 after the last.",

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
@@ -33,6 +34,11 @@ func DocumentBody[T any](a *API, method, path, name, title string, value any) {
 	op := a.registered(method, path)
 	a.documentBody(op, map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[T](a, name)}})
 	a.samples[op.OperationID] = []document.Sample{{Name: "sample", Title: title, Value: value}}
+}
+
+// Narrow documents the enforced bounds of the members of a body, which is the schema of T with a name.
+func Narrow[T any](a *API, name string, members map[string]bounds.Bound) {
+	bounds.Narrow(a.huma.OpenAPI().Components.Schemas, schemaOf[T](a, name), members)
 }
 
 // guarded serves an operation for callers that the policy lets through.

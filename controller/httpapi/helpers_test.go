@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/contexts"
 	"github.com/yurtrun/yurt/controller/httpapi/fleet"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/internal/httpcode"
@@ -43,7 +44,7 @@ func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 	s.ctl, s.node = nodetest.Controller(t, func(c *controller.Config) { c.Logger, c.Metrics = logger, metrics })
 	config := httpapi.Config{
 		Controller: s.ctl, Version: "1.2.3", Commit: "abc", Logger: logger, Metrics: metrics, Heartbeat: time.Hour,
-		ParseTemplateJSON: parseJSON, ParseTemplateHCL: parseHCL, Extensions: []httpapi.Extension{fleet.Operations(s.ctl)},
+		ParseTemplateJSON: parseJSON, ParseTemplateHCL: parseHCL, Extensions: []httpapi.Extension{contexts.Operations(s.ctl), fleet.Operations(s.ctl)},
 	}
 	for _, change := range changes {
 		change(&config)

@@ -37,7 +37,7 @@ func (a *API) humaConfig() huma.Config {
 			},
 			Tags: []*huma.Tag{
 				{Name: tagSessions, Description: "A session is a hold on a sandbox: for one execution (`ephemeral`) or many (`persistent`)."},
-				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end, or as long as the operator has set."},
+				{Name: TagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end, or as long as the operator has set."},
 				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
 				{Name: TagTemplates, Description: "A template says what the sandboxes of a session are made of."},
 				{Name: TagContainers, Description: "The sandboxes under the sessions."},
@@ -100,12 +100,12 @@ func joinPath(op huma.Operation) string {
 
 // The tags group the operations on the page of the documentation.
 const (
-	tagSessions   = "sessions"
-	tagExecutions = "executions"
-	tagFiles      = "files"
-	tagServer     = "server"
+	tagSessions = "sessions"
+	tagFiles    = "files"
+	tagServer   = "server"
 
-	// Those of operations of other packages.
+	// Those that other packages have operations of.
+	TagExecutions = "executions"
 	TagTemplates  = "templates"
 	TagContainers = "containers"
 	TagNodes      = "nodes"

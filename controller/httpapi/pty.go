@@ -56,7 +56,7 @@ type terminalMessage struct {
 func (a *API) registerTerminal() {
 	register(a, huma.Operation{
 		OperationID: "open-terminal", Method: http.MethodGet, Path: "/sessions/{id}/pty",
-		Summary: "Open a terminal in a session, by WebSocket", Tags: []string{tagExecutions},
+		Summary: "Open a terminal in a session, by WebSocket", Tags: []string{TagExecutions},
 		Description: "Starts a shell, or `command`, with a terminal, or attaches to an execution that has one. Binary messages are what is typed and what is shown, one message for each event. " +
 			"Text messages are JSON objects: the server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last, and `{\"type\": \"gap\", \"gap\"}` in place of what cannot be shown again; " +
 			"the client may send `{\"type\": \"resize\", \"rows\", \"cols\"}` and `{\"type\": \"signal\", \"signal\"}`. " +

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
+	"github.com/yurtrun/yurt/controller/httpapi/contexts"
 	"github.com/yurtrun/yurt/controller/httpapi/fleet"
 	"github.com/yurtrun/yurt/controller/quota"
 )
@@ -29,7 +30,7 @@ func run() error {
 	ctl, keys := new(controller.Controller), auth.NewKeys(nil, nil)
 	api, err := httpapi.New(httpapi.Config{Controller: ctl, Version: "1", Extensions: []httpapi.Extension{
 		accounts.Keys(keys), accounts.Tokens(keys, ctl), accounts.Audit(nil), accounts.Tenants(quota.NewTenants(nil)), accounts.Samples(nil),
-		fleet.Operations(ctl),
+		contexts.Operations(ctl), fleet.Operations(ctl),
 	}})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 // Patterns of texts.
 const (
+	Printable  = `^[^\x00-\x1f\x7f-\x9f]*$`
 	WithoutNUL = `^[^\x00]*$`
 	Base64     = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`
 )

@@ -40,8 +40,6 @@ func Samples() map[string][]Sample {
 			}},
 			{"in-background", "In the background", object{"command": []string{"sleep", "1"}, "async": true}},
 		},
-		"complete-in-context": only("A module in an import", object{"code": "import ma", "language": "python"}),
-		"inspect-in-context":  only("A function", object{"code": "print", "language": "python"}),
 		"write-stdin":         only("A line of text", object{"data": "hello\n"}),
 		"signal-execution":    only("An interrupt, as Ctrl-C sends it", object{"signal": "SIGINT"}),
 		"signal-process":      only("A request to end", object{"signal": "SIGTERM"}),

@@ -1,4 +1,6 @@
-package httpapi
+// Package contexts has the operations of the REST API on contexts: interpreters that keep their state from one execution to
+// the next, and answer questions about code.
+package contexts
 
 import (
 	"context"
@@ -8,18 +10,36 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
 
+// Controller keeps the contexts of sessions.
+type Controller interface {
+	Contexts(ctx context.Context, sessionID string) ([]yurt.Context, error)
+	RemoveContext(ctx context.Context, sessionID, name, language string) error
+	RestartContext(ctx context.Context, sessionID, name, language string) error
+	AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (yurt.Answer, error)
+}
+
+// operations are the handlers.
+type operations struct{ controller Controller }
+
+// Operations returns the operations of a controller.
+func Operations(controller Controller) httpapi.Extension {
+	return operations{controller}.register
+}
+
 type (
 	contextInput struct {
-		SessionParams
+		httpapi.SessionParams
 		Name     string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
 		Language string `query:"language" doc:"Of the context. Default each that has one of the name."`
 	}
 	listContextsInput struct {
-		SessionParams
+		httpapi.SessionParams
 		paging.WholeParams
 		Language string `query:"language" maxLength:"64" doc:"Only contexts of this language." example:"python"`
 	}
@@ -30,23 +50,23 @@ type (
 	}
 )
 
-func (a *API) registerContexts() {
-	register(a, huma.Operation{
+func (o operations) register(api *httpapi.API) {
+	httpapi.Register(api, huma.Operation{
 		OperationID: "list-contexts", Method: http.MethodGet, Path: "/sessions/{id}/contexts",
-		Summary: "List the contexts of a session", Tags: []string{tagExecutions},
+		Summary: "List the contexts of a session", Tags: []string{httpapi.TagExecutions},
 		Description: "A context is an interpreter whose variables, imports and working directory last from one execution of code to the next. The first execution that names one makes it.",
-	}, a.listContexts)
-	register(a, huma.Operation{
+	}, o.listContexts)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "delete-context", Method: http.MethodDelete, Path: "/sessions/{id}/contexts/{name}", DefaultStatus: http.StatusNoContent,
-		Summary: "Remove a context", Tags: []string{tagExecutions},
+		Summary: "Remove a context", Tags: []string{httpapi.TagExecutions},
 		Description: "What runs or waits in it ends.",
-	}, a.deleteContext)
-	register(a, huma.Operation{
+	}, o.deleteContext)
+	httpapi.Register(api, huma.Operation{
 		OperationID: "restart-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/restart", DefaultStatus: http.StatusNoContent,
-		Summary: "Restart a context", Tags: []string{tagExecutions},
+		Summary: "Restart a context", Tags: []string{httpapi.TagExecutions},
 		Description: "What runs in it ends, and its variables are lost; what waits goes on in a fresh interpreter.",
-	}, a.restartContext)
-	a.registerQuestions()
+	}, o.restartContext)
+	o.registerQuestions(api)
 }
 
 // questionBody is the body of a question to a context.
@@ -76,14 +96,14 @@ type inspectBody struct {
 
 type (
 	completeInput struct {
-		SessionParams
+		httpapi.SessionParams
 		Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
-		jsonBody[questionBody]
+		httpapi.JSONBody[questionBody]
 	}
 	inspectInput struct {
-		SessionParams
+		httpapi.SessionParams
 		Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
-		jsonBody[inspectBody]
+		httpapi.JSONBody[inspectBody]
 	}
 	completeOutput struct{ Body yurt.Completion }
 	inspectOutput  struct{ Body yurt.Inspection }
@@ -94,46 +114,44 @@ const askedErrors = "Questions take their turn among the executions of the conte
 	"a language whose interpreter answers no questions, which is one without the ability `completion`, `not_supported`. " +
 	"An interpreter that does not answer within the timeout is interrupted, its variables are kept, and the error is `deadline_exceeded`."
 
-func (a *API) registerQuestions() {
-	register(a, huma.Operation{
+func (o operations) registerQuestions(api *httpapi.API) {
+	httpapi.Register(api, huma.Operation{
 		OperationID: "complete-in-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/complete",
-		Summary: "Say how code in a context may go on", Tags: []string{tagExecutions},
+		Summary: "Say how code in a context may go on", Tags: []string{httpapi.TagExecutions},
 		Description: "Names, attributes, modules, keys and files that fit at the cursor, at most 1000. " + askedErrors,
-	}, a.complete)
-	a.documentBody(a.registered(http.MethodPost, "/sessions/{id}/contexts/{name}/complete"), map[string]*huma.MediaType{
-		typeJSON: {Schema: schemaOf[questionBody](a, "Question")},
-	})
-	register(a, huma.Operation{
+	}, o.complete)
+	httpapi.DocumentBody[questionBody](api, http.MethodPost, "/sessions/{id}/contexts/{name}/complete", "Question", "A module in an import", map[string]any{"code": "import ma", "language": "python"})
+	httpapi.Narrow[questionBody](api, "Question", questionBounds())
+	httpapi.Register(api, huma.Operation{
 		OperationID: "inspect-in-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/inspect",
-		Summary: "Say what a name in a context stands for", Tags: []string{tagExecutions},
+		Summary: "Say what a name in a context stands for", Tags: []string{httpapi.TagExecutions},
 		Description: "The signature, type and documentation of the name at the cursor, or of the function in whose arguments the cursor is. " + askedErrors,
-	}, a.inspect)
-	a.documentBody(a.registered(http.MethodPost, "/sessions/{id}/contexts/{name}/inspect"), map[string]*huma.MediaType{
-		typeJSON: {Schema: schemaOf[inspectBody](a, "InspectQuestion")},
-	})
+	}, o.inspect)
+	httpapi.DocumentBody[inspectBody](api, http.MethodPost, "/sessions/{id}/contexts/{name}/inspect", "InspectQuestion", "A function", map[string]any{"code": "print", "language": "python"})
+	httpapi.Narrow[inspectBody](api, "InspectQuestion", questionBounds())
 }
 
-func (a *API) complete(ctx context.Context, in *completeInput) (*completeOutput, error) {
-	answer, err := a.ctl.AskContext(ctx, in.ID, in.Name, in.value.question(yurt.QuestionComplete))
+func (o operations) complete(ctx context.Context, in *completeInput) (*completeOutput, error) {
+	answer, err := o.controller.AskContext(ctx, in.ID, in.Name, in.Value().question(yurt.QuestionComplete))
 	if err != nil {
 		return nil, err
 	}
 	return &completeOutput{Body: *answer.Completion}, nil
 }
 
-func (a *API) inspect(ctx context.Context, in *inspectInput) (*inspectOutput, error) {
-	body := in.value
+func (o operations) inspect(ctx context.Context, in *inspectInput) (*inspectOutput, error) {
+	body := in.Value()
 	question := questionBody{body.Code, body.Cursor, body.Language, body.Timeout}.question(yurt.QuestionInspect)
 	question.Detail = body.Detail
-	answer, err := a.ctl.AskContext(ctx, in.ID, in.Name, question)
+	answer, err := o.controller.AskContext(ctx, in.ID, in.Name, question)
 	if err != nil {
 		return nil, err
 	}
 	return &inspectOutput{Body: *answer.Inspection}, nil
 }
 
-func (a *API) listContexts(ctx context.Context, in *listContextsInput) (*listContextsOutput, error) {
-	list, err := a.ctl.Contexts(ctx, in.ID)
+func (o operations) listContexts(ctx context.Context, in *listContextsInput) (*listContextsOutput, error) {
+	list, err := o.controller.Contexts(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +160,26 @@ func (a *API) listContexts(ctx context.Context, in *listContextsInput) (*listCon
 	return &listContextsOutput{Body: contextList{page, next}}, err
 }
 
-func (a *API) deleteContext(ctx context.Context, in *contextInput) (*struct{}, error) {
-	return nil, a.ctl.RemoveContext(ctx, in.ID, in.Name, in.Language)
+func (o operations) deleteContext(ctx context.Context, in *contextInput) (*struct{}, error) {
+	return nil, o.controller.RemoveContext(ctx, in.ID, in.Name, in.Language)
 }
 
-func (a *API) restartContext(ctx context.Context, in *contextInput) (*struct{}, error) {
-	return nil, a.ctl.RestartContext(ctx, in.ID, in.Name, in.Language)
+func (o operations) restartContext(ctx context.Context, in *contextInput) (*struct{}, error) {
+	return nil, o.controller.RestartContext(ctx, in.ID, in.Name, in.Language)
+}
+
+// questionBounds are those of a question.
+func questionBounds() map[string]bounds.Bound {
+	return map[string]bounds.Bound{
+		"code": bounds.Text(0, yurt.MaxQuestionBytes, ""), "language": bounds.Text(0, yurt.MaxNameBytes, bounds.Printable),
+		"timeout": questionTimeout(),
+	}
+}
+
+// questionTimeout has examples of its own, as those of other durations are beyond it.
+func questionTimeout() bounds.Bound {
+	return func(s *huma.Schema) {
+		bounds.Number(yurt.MinQuestionTimeout.Seconds(), yurt.MaxQuestionTimeout.Seconds())(s)
+		s.Examples = []any{yurt.QuestionTimeout.Seconds(), "3s"}
+	}
 }
