@@ -187,7 +187,7 @@ func (t *Tracker) storeResult(run *inflight, result *yurt.Result, change contrac
 	}
 }
 
-// withoutOutput returns a result whose node has lost the output, which it says of each stream that had some.
+// withoutOutput returns the result without its output. Its Truncated names each stream that had some.
 func withoutOutput(result *yurt.Result) *yurt.Result {
 	rest := *result
 	rest.Stdout, rest.Stderr, rest.Output, rest.Outline = "", "", nil, nil
@@ -196,7 +196,8 @@ func withoutOutput(result *yurt.Result) *yurt.Result {
 	return &rest
 }
 
-// small returns a result that a full disk has room for: without output, value and displays, which it says of each.
+// small returns a result that a full disk has room for: without output, value and displays. Its Truncated names each of them that
+// there was.
 func small(result *yurt.Result) *yurt.Result {
 	rest := withoutOutput(result)
 	rest.Truncated.Result = rest.Truncated.Result || len(result.Result) > 0

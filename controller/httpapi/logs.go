@@ -79,7 +79,7 @@ func (a *API) getLogs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 // streamLogs answers with the log as it grows.
 func (a *API) streamLogs(in *logsInput) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		a.stream(ctx, "connect again", func(watching context.Context, stream *eventStream) error {
+		a.stream(ctx, advice{drain: "connect again", broken: "connect again"}, func(watching context.Context, stream *eventStream) error {
 			number := uint64(0)
 			send := func(body logBody) error {
 				number++

@@ -80,7 +80,7 @@ func (a *API) streamEvents(e yurt.Execution, s streaming, headers ...string) *hu
 		for i := 0; i+1 < len(headers); i += 2 {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
-		left := a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
+		left := a.stream(ctx, advice{drain: "the execution goes on", broken: "connect again with Last-Event-ID"}, func(watching context.Context, stream *eventStream) error {
 			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, s.after, func(event yurt.Event) error {
 				return stream.sendOutput(watching, event, e)
 			})
@@ -91,9 +91,14 @@ func (a *API) streamEvents(e yurt.Execution, s streaming, headers ...string) *hu
 	}}
 }
 
-// stream answers with the events that follow sends, until that returns. again advises a client whose stream broke off.
-// stream reports whether the client left before the end.
-func (a *API) stream(ctx huma.Context, again string, follow func(context.Context, *eventStream) error) (left bool) {
+// advice tells a client how to go on when its stream ends before the last event.
+type advice struct {
+	drain  string // the server shuts down
+	broken string // another failure
+}
+
+// stream answers with the events that follow sends, until that returns. It reports whether the client left before the end.
+func (a *API) stream(ctx huma.Context, advice advice, follow func(context.Context, *eventStream) error) (left bool) {
 	beginEvents(ctx)
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
@@ -109,7 +114,7 @@ func (a *API) stream(ctx huma.Context, again string, follow func(context.Context
 		}
 	}()
 	err := follow(watching, stream)
-	stream.close(farewell(watching, err, again))
+	stream.close(farewell(watching, err, advice))
 	<-writing
 	return err != nil && (ctx.Context().Err() != nil || stream.failed != nil) && !a.drains()
 }
@@ -123,14 +128,14 @@ func beginEvents(ctx huma.Context) {
 }
 
 // farewell is the comment that ends a stream before its last event.
-func farewell(ctx context.Context, err error, again string) string {
+func farewell(ctx context.Context, err error, advice advice) string {
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
-		return "the server is shutting down; the execution goes on"
+		return "the server is shutting down; " + advice.drain
 	case yurt.CodeOf(context.Cause(ctx)) == yurt.CodeUnauthenticated:
 		return context.Cause(ctx).Error()
 	case err != nil:
-		return "the stream broke off; " + again
+		return "the stream broke off; " + advice.broken
 	default:
 		return ""
 	}

@@ -87,7 +87,8 @@ func storyIsOver(ctx context.Context, sessions *controller.Controller, id string
 // streamStory answers with the transitions of a session after so many.
 func (a *API) streamStory(id string, after int) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
+		again := "connect again with Last-Event-ID"
+		a.stream(ctx, advice{drain: again, broken: again}, func(watching context.Context, stream *eventStream) error {
 			return a.ctl.FollowTransitions(watching, id, after, func(number int, t yurt.Transition) error {
 				return stream.send(uint64(number), typeTransition, sessionEvent{number, t}) //nolint:gosec // it counts from 1
 			})

@@ -94,7 +94,7 @@ func TestWatchSessionHeartbeat(t *testing.T) {
 	}
 	s.api.Drain()
 	rest := st.changes(1000)
-	if len(rest) == 0 || !strings.Contains(rest[len(rest)-1], "the server is shutting down") {
+	if len(rest) == 0 || rest[len(rest)-1] != ":the server is shutting down; connect again with Last-Event-ID" {
 		t.Errorf("at the end of the server it has %q", rest)
 	}
 }

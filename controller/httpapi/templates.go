@@ -285,7 +285,8 @@ func (a *API) followTemplate(ctx context.Context, accept string, last *templateE
 		return response, nil
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		a.stream(ctx, "ask for the template again", func(making context.Context, stream *eventStream) error {
+		again := "ask for the template again"
+		a.stream(ctx, advice{drain: again, broken: again}, func(making context.Context, stream *eventStream) error {
 			seq := uint64(0)
 			send := func(event templateEvent) error {
 				seq++
