@@ -142,6 +142,12 @@ func TestRefuseCreates(t *testing.T) {
 	if err := w.RefuseCreates(t.Context()); err != nil {
 		t.Error("a second time:", err)
 	}
+	close(placer.let)
+	w.stop()
+	w.start()
+	if s, err := w.CreateSession(t.Context(), reqs[crowd]); err != nil || s.State != yurt.SessionReady {
+		t.Errorf("the next controller answers a request with the key of a refused one with a session that is %q, error %v", s.State, err)
+	}
 }
 
 // wantRefusal wants an error that tells when to come again.

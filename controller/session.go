@@ -69,7 +69,10 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 	if err := c.storeCreate(ctx, session, first, key); err != nil {
 		switch {
 		case errors.Is(err, contract.ErrKeyTaken):
-			existing, _, err := c.sessionOfKey(ctx, *key)
+			existing, found, err := c.sessionOfKey(ctx, *key)
+			if err == nil && !found {
+				err = errKeyFreed()
+			}
 			return existing, err
 		case errors.Is(err, contract.ErrReuseTaken):
 			return yurt.Session{}, err
@@ -93,8 +96,7 @@ func (c *Controller) storeCreate(ctx context.Context, session yurt.Session, firs
 	return err
 }
 
-// sessionOfKey returns the session that an earlier request with the same key made,
-// placed or failed.
+// sessionOfKey returns the session that an earlier request with the same key made.
 func (c *Controller) sessionOfKey(ctx context.Context, key contract.IdempotencyKey) (yurt.Session, bool, error) {
 	first, ok, err := c.store.SessionByKey(ctx, key.Key)
 	if err != nil || !ok {
@@ -104,7 +106,24 @@ func (c *Controller) sessionOfKey(ctx context.Context, key contract.IdempotencyK
 		return yurt.Session{}, true, yurt.FieldErrorf(yurt.CodeIdempotencyConflict, "Idempotency-Key", "the key was used with another request, for session %s; use a new key for a new request", first.SessionID)
 	}
 	session, err := c.awaitMade(ctx, first.SessionID)
+	if err == nil && session.State.Ended() {
+		err = c.keepsKey(ctx, first)
+	}
 	return session, true, err
+}
+
+// keepsKey returns an error where a session has ended before it was ready, and so has lost its key.
+func (c *Controller) keepsKey(ctx context.Context, key contract.IdempotencyKey) error {
+	now, found, err := c.store.SessionByKey(ctx, key.Key)
+	if err == nil && (!found || now.SessionID != key.SessionID) {
+		err = errKeyFreed()
+	}
+	return err
+}
+
+// errKeyFreed is the error of a request that waited for the session of another one with the same key.
+func errKeyFreed() error {
+	return yurt.Errorf(yurt.CodeUnavailable, "the first request with this Idempotency-Key failed, and its session has ended; send the request again with the same key")
 }
 
 // awaitMade returns a session that another request makes, here or at another controller,

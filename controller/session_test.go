@@ -206,6 +206,33 @@ func TestConcurrentIdempotentCreates(t *testing.T) {
 	}
 }
 
+// TestFailedCreateFreesItsKey: of requests with one key whose first one fails, each gets a session that is ready, or an error that has
+// the client try again.
+func TestFailedCreateFreesItsKey(t *testing.T) {
+	w := testWorld(t)
+	w.node.Fail("CreateSandbox", yurt.Errorf(yurt.CodeOverloaded, "this node is full"))
+	create := func() (yurt.Session, error) {
+		return w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic", IdempotencyKey: "key"})
+	}
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			s, err := create()
+			code := yurt.CodeOf(err)
+			if code != yurt.CodeOverloaded && code != yurt.CodeUnavailable && s.State != yurt.SessionReady {
+				t.Errorf("a request got a session that is %q, error %v", s.State, err)
+			}
+		})
+	}
+	group.Wait()
+	if s, err := create(); err != nil || s.State != yurt.SessionReady {
+		t.Errorf("after the failure a request got a session that is %q, error %v", s.State, err)
+	}
+	if n := w.node.Count(); n != 1 {
+		t.Errorf("there are %d sandboxes for one key", n)
+	}
+}
+
 func TestNotServing(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModePersistent)

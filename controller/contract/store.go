@@ -63,8 +63,8 @@ var ErrReuseTaken = errors.New("the session to reuse is there")
 // SessionStore keeps sessions.
 type SessionStore interface {
 	// CreateSession adds s with the first transition of its story. A key that is
-	// not nil is kept as long as the session, and is unique. A reuse key that is not empty
-	// is unique among live sessions.
+	// not nil is unique, and is kept as long as the session. A step from creating to an end drops it, so that a client can
+	// repeat a request that failed. A reuse key that is not empty is unique among live sessions.
 	CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *IdempotencyKey) error
 	// SessionByKey returns the session that key made; ok is false if key was not used.
 	SessionByKey(ctx context.Context, key string) (found IdempotencyKey, ok bool, err error)

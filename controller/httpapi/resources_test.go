@@ -65,6 +65,23 @@ func TestIdempotentCreate(t *testing.T) {
 	wantProblem(t, create("shell-basic"), yurt.CodeIdempotencyConflict, "Idempotency-Key")
 }
 
+// TestRefusedCreateFreesItsKey: a client may send a create again, with the same key, that found the node full.
+func TestRefusedCreateFreesItsKey(t *testing.T) {
+	s := newServer(t)
+	create := func() answer {
+		return s.do(t, "POST", "/api/v1/sessions", `{"template_id": "shell-basic"}`, "Idempotency-Key", "key")
+	}
+	s.node.Fail("CreateSandbox", yurt.Errorf(yurt.CodeOverloaded, "this node is full"))
+	wantProblem(t, create(), yurt.CodeOverloaded, "")
+	a := create()
+	if !strings.Contains(a.body, `"state":"ready"`) || a.status != http.StatusCreated {
+		t.Errorf("the second try is answered by %d %s", a.status, a.body)
+	}
+	if again := create(); again.header.Get("Location") != a.header.Get("Location") {
+		t.Errorf("a third request made another session: %s", again.body)
+	}
+}
+
 func TestReuse(t *testing.T) {
 	s := newServer(t)
 	create := func() answer {

@@ -82,7 +82,7 @@ func (b createSessionBody) request(idempotencyKey string) controller.CreateSessi
 type (
 	createSessionInput struct {
 		jsonBody[createSessionBody]
-		IdempotencyKey string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated request with the same key answers with the first one's session."`
+		IdempotencyKey string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated request with the same key answers with the first one's session. A create that fails frees its key."`
 	}
 	createSessionOutput struct {
 		Status   int

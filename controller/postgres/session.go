@@ -137,6 +137,7 @@ func (p *step) decide(writes *pgx.Batch) error {
 	if !p.found {
 		return record.SessionNotFound(p.id)
 	}
+	before := p.session.State
 	transitions, err := p.change(&p.session, p.running+p.more)
 	if err != nil {
 		return &refusal{err}
@@ -146,6 +147,9 @@ func (p *step) decide(writes *pgx.Batch) error {
 		return err
 	}
 	queue(writes, updateSession, append(values, p.session.ID)...)
+	if record.NeverReady(before, p.session.State) {
+		queue(writes, "DELETE FROM idempotency_keys WHERE session_id = ?", p.session.ID)
+	}
 	addTransitions(writes, p.session.ID, transitions)
 	return nil
 }

@@ -231,6 +231,9 @@ func (k *kept) step(tx *transaction, change contract.SessionChange) error {
 		err = updateSession(tx, k.session)
 		k.due = due
 	}
+	if err == nil && record.NeverReady(before.State, k.session.State) {
+		_, err = tx.exec("DELETE FROM idempotency_keys WHERE session_id = ?", k.session.ID)
+	}
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) contract.Store) {
 		{"a change is a transaction", testChange},
 		{"concurrent changes do not lose each other", testConcurrentChanges},
 		{"an idempotency key is used once", testIdempotencyKey},
+		{"a create that fails frees its idempotency key", testKeyOfFailedCreate},
 		{"of a reuse key there is one live session", testReuseKey},
 		{"an execution moves its session on", testExecution},
 		{"large output is stored in pieces", testLargeOutput},
@@ -270,6 +271,49 @@ func testConcurrentChanges(t *testing.T, store contract.Store) {
 	}
 	if want := s.IdleTimeout + clients*each; after.IdleTimeout != want {
 		t.Errorf("%d of %d changes were lost", want-after.IdleTimeout, clients*each)
+	}
+}
+
+// createWithKey adds a session of the state, with an idempotency key.
+func createWithKey(t *testing.T, store contract.Store, n int, state yurt.SessionState, key string) yurt.Session {
+	t.Helper()
+	s := session(n)
+	s.State = state
+	err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, &contract.IdempotencyKey{Key: key, SessionID: s.ID})
+	if err != nil {
+		t.Fatal("creating a session:", err)
+	}
+	return s
+}
+
+// testKeyOfFailedCreate: the key of a session that ends before it is ready serves another session. Any other session keeps its key.
+func testKeyOfFailedCreate(t *testing.T, store contract.Store) {
+	for n, test := range []struct {
+		steps []yurt.SessionState
+		freed bool
+	}{
+		{[]yurt.SessionState{yurt.SessionTerminated}, true},
+		{[]yurt.SessionState{yurt.SessionFailed}, true},
+		{[]yurt.SessionState{yurt.SessionReady}, false},
+		{[]yurt.SessionState{yurt.SessionReady, yurt.SessionTerminated}, false},
+	} {
+		key := fmt.Sprint("key", n)
+		s := createWithKey(t, store, 2*n, yurt.SessionCreating, key)
+		for _, state := range test.steps {
+			_, err := store.ChangeSession(t.Context(), s.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+				change, err := s.Transition(state, "tested", epoch())
+				return []yurt.Transition{change}, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, kept, err := store.SessionByKey(t.Context(), key); err != nil || kept == test.freed {
+			t.Errorf("after the steps %q the session has its key: %t, error %v; want %t", test.steps, kept, err, !test.freed)
+		}
+		if test.freed {
+			createWithKey(t, store, 2*n+1, yurt.SessionReady, key)
+		}
 	}
 }
 

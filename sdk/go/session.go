@@ -23,7 +23,7 @@ type CreateSessionRequest struct {
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Files       Files             `json:"files,omitempty"` // in its workspace before it is ready; not with Reuse
 
-	// IdempotencyKey makes a repeated create answer with the first one's session.
+	// IdempotencyKey makes a repeated create answer with the first one's session. A create that fails frees its key.
 	IdempotencyKey string `json:"-"`
 }
 

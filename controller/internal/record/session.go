@@ -89,6 +89,9 @@ func fromNull(n sql.Null[int64]) *time.Time {
 	return &at
 }
 
+// NeverReady reports whether a step ends a session that was not ready yet.
+func NeverReady(from, to yurt.SessionState) bool { return from == yurt.SessionCreating && to.Ended() }
+
 // ExpiresAt is the column expires_at, by which the reaper finds sessions: null while the session has no sandbox to end.
 func ExpiresAt(s yurt.Session) sql.Null[int64] {
 	if s.State.Ended() || s.State == yurt.SessionCreating {
