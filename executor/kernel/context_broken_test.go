@@ -116,14 +116,43 @@ func bashBreakers() []breaker {
 }
 
 // TestJavaScriptFindsPackages: NODE_PATH, by which an execution has its packages, is heeded in a
-// context whose interpreter runs already.
+// context whose interpreter runs already, and by the imports of ES modules in files.
 func TestJavaScriptFindsPackages(t *testing.T) {
 	t.Parallel()
-	n := newNotebook(t, runs("javascript"))
-	n.run("require('fs').mkdirSync('lib/node_modules/six', { recursive: true }); require('fs').writeFileSync('lib/node_modules/six/index.js', 'module.exports = 6')", javascript)
-	packages := func(s *yurt.ExecutionSpec) {
-		s.Env = map[string]string{"NODE_PATH": yurt.WorkspaceDir + "/lib/node_modules"}
+	for _, language := range []string{"javascript", "typescript"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			n := newNotebook(t, runs(language))
+			in := func(s *yurt.ExecutionSpec) { s.Language = language }
+			testutil.Run(t, n.e, n.sandbox, `mkdir -p lib/node_modules/six more/node_modules/seven
+echo 'module.exports = 6' >lib/node_modules/six/index.js
+echo 'export default 7' >more/node_modules/seven/index.mjs
+echo '{"exports": "./index.mjs"}' >more/node_modules/seven/package.json
+echo "import six from 'six'; export default 7 * six; export const later = () => import('seven')" >mine.mjs
+echo "import seven from 'seven'; export { default as six } from './mine.mjs'; export { seven }" >more.mjs`)
+			packages := func(dirs string) func(*yurt.ExecutionSpec) {
+				return func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"NODE_PATH": dirs} }
+			}
+			lib, more := packages("/workspace/lib/node_modules"), packages("/workspace/more/node_modules:/workspace/lib/node_modules")
+			for _, cell := range []struct {
+				code, value string
+				packages    func(*yurt.ExecutionSpec)
+			}{
+				{"7 * require('six')", "42", lib},
+				{"(await import('six')).default", "6", lib},
+				{"import mine, { later } from './mine.mjs'; mine", "42", lib},
+				{"await later().catch((error) => error.code)", `"ERR_MODULE_NOT_FOUND"`, lib},
+				{"import { six, seven } from './more.mjs'; [six, seven, (await later()).default]", "[42,7,7]", more},
+			} {
+				if r := n.run(cell.code, in, cell.packages); string(r.Result) != cell.value {
+					t.Errorf("%s\nhas the value %s, want %s (error %+v)", cell.code, r.Result, cell.value, r.Error)
+				}
+			}
+			for _, code := range []string{"import mine from './mine.mjs'; console.log(mine)", "import('./mine.mjs').then((mine) => console.log(mine.default))"} {
+				if r := n.run(code, in, lib, testutil.InContext("")); r.Stdout != "42\n" {
+					t.Errorf("without a context, %s\nprints %q (error %+v)", code, r.Stdout, r.Error)
+				}
+			}
+		})
 	}
-	n.wantValue("42", "7 * require('six')", packages)
-	n.wantValue("6", "(await import('six')).default", packages)
 }

@@ -286,38 +286,6 @@ async function load() {
   return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
 }
 
-// lookElsewhere has the modules of a project find what NODE_PATH has, where Node lets it. The thread that
-// Node starts for that takes time, so there is none where no package is.
-function lookElsewhere() {
-  const parents = (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules") && hasPackages(dir))
-    .map((dir) => pathToFileURL(path.join(dir, "../main.js")).href);
-  if (parents.length === 0 || !Module.register) return;
-  const hook = `export async function resolve(name, context, next) {
-    try {
-      return await next(name, context);
-    } catch (error) {
-      if (error.code !== "ERR_MODULE_NOT_FOUND" || /^(\\.{0,2}\\/|[a-z]+:)/i.test(name)) throw error;
-      for (const parentURL of ${JSON.stringify(parents)}) {
-        try {
-          return await next(name, { ...context, parentURL });
-        } catch {}
-      }
-      throw error;
-    }
-  }`;
-  Module.register("data:text/javascript," + encodeURIComponent(hook));
-  // The thread's output goes by these, and Node makes them such that writeSync fails where one is full.
-  for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
-}
-
-function hasPackages(dir) {
-  try {
-    return fs.readdirSync(dir).length > 0;
-  } catch {
-    return false;
-  }
-}
-
 function compile(attempt) {
   try {
     return { value: attempt() };
@@ -373,6 +341,7 @@ async function definesHandler(file) {
 }
 
 function runCommonJS(source) {
+  if (/\bimport\s*\(/.test(source)) lookElsewhere();
   const module = new Module(MAIN, null);
   module.filename = MAIN;
   module.paths = Module._nodeModulePaths(path.dirname(MAIN));

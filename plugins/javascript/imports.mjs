@@ -17,6 +17,7 @@ async function importFrom(file, name, attributes, change = (url) => url) {
 }
 
 function importURL(url, attributes) {
+  if (/^file:[^?#]*\.m?js([?#]|$)/.test(url) && !url.includes("/node_modules/")) lookElsewhere();
   const json = /^file:[^?#]*\.json([?#]|$)/.test(url) ? { type: "json" } : {};
   return import(url, { with: { ...json, ...attributes } });
 }
@@ -45,9 +46,9 @@ async function resolve(file, name) {
 
 // elsewhere looks in NODE_PATH, which import does not.
 async function elsewhere(name, base, error) {
-  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
+  for (const parent of packageParents()) {
     try {
-      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
+      return await import.meta.resolve(name, parent);
     } catch {
       // the next one may have it
     }
@@ -57,4 +58,58 @@ async function elsewhere(name, base, error) {
   } catch {
     throw error;
   }
+}
+
+// packageParents returns the URLs from which import finds the packages that NODE_PATH has.
+function packageParents() {
+  return (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules") && hasPackages(dir))
+    .map((dir) => pathToFileURL(path.join(dir, "../main.js")).href);
+}
+
+function hasPackages(dir) {
+  try {
+    return fs.readdirSync(dir).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+// lookElsewhere has the ES modules in files find what NODE_PATH has now, where Node lets it. The thread
+// that Node starts for that takes time, so there is none before there is a package.
+function lookElsewhere() {
+  const parents = packageParents();
+  if (parents.join() === resolver.parents.join() || !Module.register) return;
+  resolver.port ??= startResolver();
+  resolver.port.postMessage(parents);
+  resolver.parents = parents;
+}
+
+const resolver = { port: null, parents: [] }; // of the thread, and the list that it was given last
+
+function startResolver() {
+  const hook = `import { receiveMessageOnPort } from "node:worker_threads";
+  let [port, parents] = [null, []];
+  export function initialize(given) {
+    port = given;
+  }
+  export async function resolve(name, context, next) {
+    try {
+      return await next(name, context);
+    } catch (error) {
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || /^(\\.{0,2}\\/|[a-z]+:)/i.test(name)) throw error;
+      for (let told; (told = receiveMessageOnPort(port)); ) parents = told.message;
+      for (const parentURL of parents) {
+        try {
+          return await next(name, { ...context, parentURL });
+        } catch {}
+      }
+      throw error;
+    }
+  }`;
+  const { MessageChannel } = createRequire(import.meta.url)("node:worker_threads"); // no cost where there is no thread
+  const { port1, port2 } = new MessageChannel();
+  Module.register("data:text/javascript," + encodeURIComponent(hook), { data: port2, transferList: [port2] });
+  // The thread's output goes by these, and Node makes them such that writeSync fails where one is full.
+  for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
+  return port1;
 }
