@@ -74,7 +74,7 @@ reply <- function() {
 }
 
 finish <- function(code, envelope) {
-  kernel$answer <- paste0("{\"id\":", text_json(kernel$current), ",\"done\":{\"exit_code\":", as.integer(code) %% 256L, ",\"envelope\":", envelope, "}}")
+  kernel$answer <- paste0("{\"id\":", text_json(kernel$current), ",\"done\":{\"exit_code\":", as.integer(code) %% 256L, ",\"execution_count\":", kernel$count, ",\"envelope\":", envelope, "}}")
   reply()
 }
 

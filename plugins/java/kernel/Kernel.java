@@ -31,6 +31,7 @@ public class Kernel {
     final Cells cells = new Cells();
     volatile String running; // id of the execution whose code runs
     String current;
+    volatile int count; // of executions
     byte[] answer;
 
     public static void main(String[] args) throws Exception {
@@ -63,7 +64,7 @@ public class Kernel {
         System.out.flush();
         System.err.flush();
         try {
-            ended.write(id.getBytes(StandardCharsets.UTF_8));
+            ended.write((id + " " + count).getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
             // the host is told of a kernel that ended without an answer
         }
@@ -101,6 +102,7 @@ public class Kernel {
             return;
         }
         current = id;
+        count++;
         answer = null;
         running = id;
         var outcome = cells.run(request, this::show);
@@ -116,7 +118,7 @@ public class Kernel {
     }
 
     byte[] done(int code, String envelope, String more) {
-        answer = ("{\"id\":" + Json.text(current) + ",\"done\":{\"exit_code\":" + (code & 0xff) + ",\"envelope\":" + envelope + more + "}}\n").getBytes(StandardCharsets.UTF_8);
+        answer = ("{\"id\":" + Json.text(current) + ",\"done\":{\"exit_code\":" + (code & 0xff) + ",\"execution_count\":" + count + ",\"envelope\":" + envelope + more + "}}\n").getBytes(StandardCharsets.UTF_8);
         return answer;
     }
 

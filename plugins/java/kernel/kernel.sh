@@ -2,15 +2,16 @@
 #
 #     sh kernel.sh JAVA ARGUMENT…
 #
-# A virtual machine cannot see the code that System.exit was called with. It writes the id of the
-# execution that ended it to descriptor 4, and this shell adds the code.
+# A virtual machine cannot see the code that System.exit was called with. It writes the id and the number
+# of the execution that ended it to descriptor 4, and this shell adds the code.
 trap : INT # for the virtual machine, which is in the same process group
 exec 5>&1
-id=$(exec "$@" 4>&1 >&5 5>&-)
+said=$(exec "$@" 4>&1 >&5 5>&-)
 code=$?
+id=${said% *}
 if [ -n "$id" ]; then
 	printf '\036yurt:%s\036' "$id"
 	printf '\036yurt:%s\036' "$id" >&2
-	printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"envelope":{"result":null}}}\n' "$id" "$code" >&3
+	printf '{"id":"%s","done":{"exit_code":%d,"execution_count":%d,"exiting":true,"envelope":{"result":null}}}\n' "$id" "$code" "${said#* }" >&3
 fi
 exit "$code"
