@@ -30,6 +30,7 @@ template "data" {
       "statsmodels==0.15.0",
       "sympy==1.14.0",
       "tabulate==0.10.0",
+      "tqdm==4.70.1",
       "xlsxwriter==3.3.1",
     ]
   }
