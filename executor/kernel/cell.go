@@ -2,8 +2,10 @@ package kernel
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -12,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -22,6 +25,8 @@ const (
 	maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
 	// messageCost is added to a message's bytes: parsing a short message costs more than its bytes.
 	messageCost = 256
+	// maxSaid bounds the line of standard error that is the message of an error, in bytes.
+	maxSaid = 16 << 10
 )
 
 // cell is an execution in a context. Its log is that of any run, with its output and its kernel's messages; positions
@@ -240,6 +245,7 @@ func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 	case o.Done != nil && o.Done.Broken == "":
 		result.ExitCode = o.Done.ExitCode
 		c.run.TakeOutcome(result, o.Done.Outcome)
+		hear(result, o.Done.Speaker)
 	case oomKills > 0:
 		failed(killed, yurt.ErrorTypeOutOfMemory, "%s. The variables of the context are lost", c.run.Sandbox.Shortage.Message(c.run.Sandbox.Record.Spec.Resources.Memory))
 	default:
@@ -249,6 +255,21 @@ func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 		}
 		c.notStarted(result, o.Err)
 	}
+}
+
+// hear completes an error whose message is the last line of standard error, where that line begins as those of the
+// interpreter do. Without the line there was no error.
+func hear(result *yurt.Result, speaker string) {
+	if speaker == "" || result.Error == nil {
+		return
+	}
+	end := strings.TrimSuffix(output.Last(context.Background(), result, yurt.EventStderr, maxSaid), "\n")
+	message, found := strings.CutPrefix(end[strings.LastIndex(end, "\n")+1:], speaker)
+	if !found {
+		result.Error = nil
+		return
+	}
+	result.Error.Message = message
 }
 
 // kernelDied says how the kernel ended in the middle of an execution, and with which exit code; why

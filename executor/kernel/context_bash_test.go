@@ -169,12 +169,21 @@ trap 'echo usr' USR1; h() { [[ $1 == @(a|b) ]]; }; cd() { builtin cd "$@" && ech
 		if r.ExitCode != end.exitCode || r.Stdout != end.stdout || !strings.HasSuffix(r.Stderr, end.stderr) || r.StateLost {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, state lost %t", end.code, r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
 		}
+		wantBashError(t, r, strings.TrimSuffix(end.stderr, "\n"))
 		n.run("set +u; trap - ERR; kill -USR1 $$", bash)
 		n.want("1 5 b c sent p q r 2 none\n4\n2 \"q\"\n", `echo ${names[a]} $fixed ${list[1]} $(bash -c 'echo $OUT') $* $# ${V-none}; echo "$ref"`, bash)
 		n.want("g 'two' 4\n2 \"q\"\n/tmp sub 0027 opened\n", `g2; set -o | grep -q 'pipefail.*on' && h a && : >&$fd && echo $PWD ${DIRSTACK[1]##*/} $(umask) opened`, bash)
 	}
 	if r := n.run("fixed=6", bash); r.ExitCode != 1 {
 		t.Errorf("a read-only variable was set: exit code %d, stderr %q", r.ExitCode, r.Stderr)
+	}
+}
+
+// wantBashError fails unless the error has that message; without one there must be none.
+func wantBashError(t *testing.T, r *yurt.Result, message string) {
+	t.Helper()
+	if message == "" && r.Error != nil || message != "" && (r.Error == nil || r.Error.Type != "BashError" || r.Error.Message != message) {
+		t.Errorf("the error is %+v, want one of Bash: %q (stderr %q)", r.Error, message, r.Stderr)
 	}
 }
 
@@ -186,9 +195,21 @@ func TestBashFatalErrorRunsTheExitTrap(t *testing.T) {
 	if r := n.run("set -u; echo $nowhere", bash); r.ExitCode != 1 || r.Stdout != "bye 42 1\n" || r.StateLost {
 		t.Errorf("exit code %d, stdout %q, stderr %q, state lost %t", r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
 	}
-	if r := n.run("echo $nowhere", bash); r.ExitCode != 1 || r.Stdout != "" || r.StateLost {
+	r := n.run("echo $nowhere", bash)
+	if r.ExitCode != 1 || r.Stdout != "" || r.StateLost {
 		t.Errorf("again: exit code %d, stdout %q, stderr %q, state lost %t", r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
 	}
+	wantBashError(t, r, "cell: line 1: nowhere: unbound variable")
+	n.run("set -- s 't u'; f() { echo ${nowhere:?}; }; f x", bash)
+	n.want("s t u 2\n", "echo $* $#", bash)
+	n.run("set -- v; f() { exec nosuch; }; f x", bash)
+	n.want("s t u 2\n", "echo $* $#", bash)
+	wantBashError(t, n.run("echo ${!bad!}; echo no", bash), "cell: line 1: ${!bad!}: bad substitution")
+	wantBashError(t, n.run("cd /nowhere || exit 4", bash), "cell: line 1: cd: /nowhere: No such file or directory")
+	wantBashError(t, n.run("cd /nowhere; false; echo 'no file' >&2; false", bash), "")
+	wantBashError(t, n.run("false", bash), "")
+	wantBashError(t, n.run("exec 2>/dev/null; echo $nowhere", bash), "")
+	wantBashError(t, n.run("echo 'cell: line 1: printed' >&2; builtin exit 3", bash), "")
 	n.want("42\n", "echo $x", bash)
 }
 

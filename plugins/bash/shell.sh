@@ -23,7 +23,7 @@ __yurt_tries=50 # to read a request
 # cell succeeds, since the user's trap would be called for that command too.
 __yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended='' __yurt_parameters=()
 __yurt_errors='' # the trap ERR of code that is left
-__yurt_guard='__yurt_ending "$?"; ' # what the trap EXIT begins with, before the code's own
+__yurt_guard='__yurt_ending "$?" "$@"; ' # what the trap EXIT begins with, before the code's own
 __yurt_exits='' __yurt_own=''           # whether code has named a trap; the code's own trap EXIT
 __yurt_bash=$BASH
 hash base64 mkdir 2>/dev/null
@@ -153,7 +153,7 @@ __yurt_after() {
   __yurt_code=$1 __yurt_running=''
   __yurt_sound || __yurt_broken builtins
   builtin set +exv
-  local envelope='{"result":null}' item
+  local envelope='{"result":null}' speaker='' item
   if [[ $__yurt_stop ]]; then
     __yurt_obey
     __yurt_code=$__yurt_stop
@@ -164,6 +164,7 @@ __yurt_after() {
   elif (( __yurt_code == 127 )); then
     __yurt_missing
   fi
+  ((__yurt_code)) && [[ $envelope != *error* ]] && __yurt_spoken
   __yurt_last=$__yurt_code
   [[ ! $__yurt_exits ]] || __yurt_protect
   if [[ $__yurt_traps && ! $(builtin trap -p ERR) ]]; then
@@ -175,7 +176,7 @@ __yurt_after() {
   done
   builtin trap __yurt_interrupted INT
   exec 0</dev/null
-  __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"execution_count\":$__yurt_count,\"exiting\":false,\"envelope\":$envelope}}"
+  __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"execution_count\":$__yurt_count,\"exiting\":false,\"speaker\":\"$speaker\",\"envelope\":$envelope}}"
   __yurt_reply
   >|"$__yurt_state/running"
   ((1))
@@ -212,6 +213,13 @@ __yurt_error() {
   line=${said#cell: line }
   [[ $line != "$said" ]] && place="\"cell:${line%%:*}\""
   envelope="{\"error\":{\"type\":\"$1\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
+}
+
+# __yurt_spoken makes an error of what Bash itself said last, if it did: that is on standard error.
+__yurt_spoken() {
+  envelope='{"error":{"type":"BashError","message":"","stacktrace":[]}}'
+  speaker=${__yurt_state//'\'/'\\'}/
+  speaker=${speaker//'"'/'\"'}
 }
 
 # __yurt_missing makes an error of a command that is not there, where the code ended with one.
@@ -312,9 +320,11 @@ __yurt_protect() {
 }
 
 # __yurt_ending is called where Bash ends the shell with a status. In an execution, a fresh shell takes over its
-# process, its state and the positional parameters that it began with; without it the shell ends. It has no variables of its own, which would be saved.
+# process, its state and its positional parameters, or those that it began with where a function has ended the shell; without it the
+# shell ends. It has no variables of its own, which would be saved.
 __yurt_ending() {
   if [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_fatal "$1"; then
+    ((${#FUNCNAME[@]} > 3)) || __yurt_parameters=("${@:2}") # this function, source and main
     __yurt_stop=${__yurt_stop:-$1}
     { __yurt_save >|"$__yurt_state/kept"; } 2>/dev/null &&
       builtin exec "$__yurt_bash" --norc --noprofile "$__yurt_dir/shell.sh" "$__yurt_dir" "$__yurt_state"
@@ -354,7 +364,7 @@ __yurt_directories() {
 }
 
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey \
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_spoken __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey \
   __yurt_parting __yurt_protect __yurt_ending __yurt_fatal __yurt_save __yurt_directories __yurt_status
 if [[ -s $__yurt_state/kept ]]; then
   { builtin source "$__yurt_state/kept"; } >/dev/null 2>&1

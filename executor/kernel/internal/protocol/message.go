@@ -38,6 +38,7 @@ type Done struct {
 	Count           int    // its number among the kernel's executions, from 1; 0 if the kernel does not say
 	Exiting         bool   // the kernel ends with it
 	Broken          string // why the kernel could not go on; it is exiting then
+	Speaker         string // how the line of standard error begins that has the error's message; "" if the error has its own
 }
 
 // Lines takes messages out of a stream.
@@ -108,6 +109,7 @@ type wireDone struct {
 	Envelope json.RawMessage `json:"envelope"`
 	Exiting  bool            `json:"exiting"`
 	Broken   string          `json:"broken"`
+	Speaker  string          `json:"speaker"`
 }
 
 func decode(line []byte) (Message, error) {
@@ -149,7 +151,7 @@ func (d *wireDone) decode() (*Done, error) {
 	if d.Count < 0 || d.Count > maxCount {
 		return nil, fmt.Errorf("an execution_count is %d; 1 to %d are allowed", d.Count, maxCount)
 	}
-	done := &Done{ExitCode: d.ExitCode & 0xff, Count: d.Count, Exiting: d.Exiting || d.Broken != "", Broken: bound(d.Broken)}
+	done := &Done{ExitCode: d.ExitCode & 0xff, Count: d.Count, Exiting: d.Exiting || d.Broken != "", Broken: bound(d.Broken), Speaker: d.Speaker}
 	if len(d.Envelope) == 0 {
 		return done, nil
 	}
