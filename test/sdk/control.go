@@ -125,6 +125,11 @@ func newFaults(t testing.TB, begin func() (*devserver.Server, error)) *Faults {
 	if f.err != nil {
 		t.Fatal(f.err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the server's log:\n%s", f.server.LogTail())
+		}
+	})
 	return f
 }
 
