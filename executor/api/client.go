@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 	"github.com/yurtrun/yurt/internal/tracing"
 )
@@ -53,7 +54,7 @@ func newClient(target string, creds credentials.TransportCredentials) (*Client, 
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingLimit}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -89,14 +90,14 @@ func traced(ctx context.Context) context.Context {
 func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	limited, cancel := limit(traced(ctx), method)
 	defer cancel()
-	return errorFromWire(ctx, invoke(limited, method, req, reply, conn, opts...))
+	return wire.DecodeError(ctx, invoke(limited, method, req, reply, conn, opts...))
 }
 
 // streamCall is around every call that has parts.
 func streamCall(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(traced(ctx), desc, conn, method, opts...)
 	if err != nil {
-		return nil, errorFromWire(ctx, err)
+		return nil, wire.DecodeError(ctx, err)
 	}
 	return &clientStream{stream, ctx}, nil
 }
@@ -109,10 +110,10 @@ type clientStream struct {
 
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	if err == nil || isEnd(err) {
+	if err == nil || wire.IsEnd(err) {
 		return err
 	}
-	return errorFromWire(s.caller, err)
+	return wire.DecodeError(s.caller, err)
 }
 
 // Info is an executor's description of itself.
@@ -139,5 +140,5 @@ func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll[yurt.RuntimeInfo](res.GetRuntimes())
+	return wire.DecodeAll[yurt.RuntimeInfo](res.GetRuntimes())
 }

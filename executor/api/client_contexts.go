@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -13,7 +14,7 @@ func (c *Client) Contexts(ctx context.Context, sandboxID string) ([]yurt.Context
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll[yurt.Context](res.GetContexts())
+	return wire.DecodeAll[yurt.Context](res.GetContexts())
 }
 
 // RestartContext implements [Node].
@@ -30,7 +31,7 @@ func (c *Client) RemoveContext(ctx context.Context, sandboxID, name, language st
 
 // AskContext implements [Node].
 func (c *Client) AskContext(ctx context.Context, sandboxID, name string, question yurt.Question) (yurt.Answer, error) {
-	data, err := encode(question)
+	data, err := wire.Encode(question)
 	if err != nil {
 		return yurt.Answer{}, err
 	}
@@ -39,6 +40,6 @@ func (c *Client) AskContext(ctx context.Context, sandboxID, name string, questio
 		return yurt.Answer{}, err
 	}
 	var answer yurt.Answer
-	err = decodeAnswer(res.GetAnswer(), &answer)
+	err = wire.DecodeAnswer(res.GetAnswer(), &answer)
 	return answer, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -27,7 +28,7 @@ func (c *Client) SignalMain(ctx context.Context, sandboxID, executionID string, 
 
 // ResizeExecution implements [Node].
 func (c *Client) ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error {
-	data, err := encode(size)
+	data, err := wire.Encode(size)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (c *Client) SandboxStats(ctx context.Context, sandboxID string) (stats yurt
 	if err != nil {
 		return stats, err
 	}
-	return stats, decodeAnswer(res.GetStats(), &stats)
+	return stats, wire.DecodeAnswer(res.GetStats(), &stats)
 }
 
 // Processes implements [Node].
@@ -62,7 +63,7 @@ func (c *Client) Processes(ctx context.Context, sandboxID string) ([]yurt.Proces
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll[yurt.Process](res.GetProcesses())
+	return wire.DecodeAll[yurt.Process](res.GetProcesses())
 }
 
 // SignalProcess implements [Node].

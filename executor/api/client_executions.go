@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -23,11 +24,11 @@ func (c *Client) StartExecution(ctx context.Context, sandboxID string, spec yurt
 }
 
 func startRequest(sandboxID string, spec yurt.ExecutionSpec) (*proto.StartExecutionRequest, error) {
-	data, err := encode(spec)
+	data, err := wire.Encode(spec)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxMessage-maxPart {
+	if len(data) > wire.MaxMessage-wire.MaxPart {
 		return nil, yurt.Errorf(yurt.CodeBodyTooLarge, "the execution has %s of arguments, source text and input; put what is large into files", yurt.Size(len(data)))
 	}
 	return &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data, OutputApart: true}, nil
@@ -43,7 +44,7 @@ func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.E
 	}
 	life, leave := context.WithCancel(context.WithoutCancel(ctx))
 	stream, err := c.run(ctx, life, leave, req)
-	if unknown := new(unknownCall); errors.As(err, &unknown) {
+	if unknown := new(wire.UnknownCall); errors.As(err, &unknown) {
 		leave()
 		return func(ctx context.Context) (*yurt.Result, error) { return c.AwaitExecution(ctx, sandboxID, spec.ID) },
 			c.StartExecution(ctx, sandboxID, spec)
@@ -80,7 +81,7 @@ func (c *Client) run(ctx, life context.Context, leave func(), req *proto.StartEx
 		return nil, ctx.Err()
 	case limited.Err() != nil:
 		return nil, yurt.Errorf(yurt.CodeUnavailable, "the executor does not answer: it has not begun within %s", callLimit)
-	case isEnd(err):
+	case wire.IsEnd(err):
 		return nil, yurt.Errorf(yurt.CodeInternal, "calling the executor: its answer is empty")
 	}
 	return nil, err
@@ -138,27 +139,8 @@ func (c *Client) watch(ctx context.Context, req *proto.WatchExecutionRequest, an
 	if header, err := stream.Header(); err == nil && header != nil {
 		answered()
 	}
-	var event eventAssembler
-	return receive(stream.Recv, func(res *proto.WatchExecutionResponse) error { return event.add(res, each) })
-}
-
-// eventAssembler puts events together from their messages.
-type eventAssembler struct{ head, data document }
-
-// add takes the next message, and calls each when it completes an event.
-func (a *eventAssembler) add(res *proto.WatchExecutionResponse, each func(yurt.Event) error) error {
-	if err := errors.Join(a.head.add(res.GetEvent()), a.data.add(res.GetData())); err != nil || res.GetMore() {
-		return err
-	}
-	var e yurt.Event
-	if err := decodeAnswer(a.head.Bytes(), &e); err != nil {
-		return err
-	}
-	if a.data.Len() > 0 {
-		e.Data = a.data.Bytes()
-	}
-	*a = eventAssembler{} // the event belongs to the watcher
-	return each(e)
+	var event wire.Assembler
+	return receive(stream.Recv, func(res *proto.WatchExecutionResponse) error { return event.Add(res, each) })
 }
 
 // AwaitExecution implements [Node].
@@ -173,12 +155,12 @@ func (c *Client) AwaitExecution(ctx context.Context, sandboxID, executionID stri
 }
 
 func (c *Client) receiveResult(stream grpc.ServerStreamingClient[proto.WaitExecutionResponse], sandboxID, executionID string) (*yurt.Result, error) {
-	var whole document
-	if err := receive(stream.Recv, func(res *proto.WaitExecutionResponse) error { return whole.add(res.GetResult()) }); err != nil {
+	var whole wire.Document
+	if err := receive(stream.Recv, func(res *proto.WaitExecutionResponse) error { return whole.Add(res.GetResult()) }); err != nil {
 		return nil, err
 	}
 	var kept yurt.KeptResult
-	err := decodeAnswer(whole.Bytes(), &kept)
+	err := wire.DecodeAnswer(whole.Bytes(), &kept)
 	result := kept.Take()
 	if result.Output != nil {
 		result.Output.Open = outputOf(c.executions, sandboxID, executionID)
@@ -196,7 +178,7 @@ func (c *Client) ForgetExecution(ctx context.Context, sandboxID, executionID str
 func receive[M any](next func() (M, error), each func(M) error) error {
 	for {
 		message, err := next()
-		if isEnd(err) {
+		if wire.IsEnd(err) {
 			return nil
 		}
 		if err != nil {
@@ -207,10 +189,6 @@ func receive[M any](next func() (M, error), each func(M) error) error {
 		}
 	}
 }
-
-// isEnd reports whether a stream came to its orderly end, which gRPC says with the
-// value itself.
-func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // an error that wraps it is another
 
 // outputOf returns the function that opens the output of an execution at its node.
 func outputOf(executions proto.ExecutionsClient, sandboxID, executionID string) func(context.Context, yurt.EventType, int64) (io.ReadCloser, error) {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -31,9 +32,9 @@ func (c *Client) WriteFile(ctx context.Context, sandboxID, path string, content 
 func sendAfter(first func() error, content io.Reader, send func([]byte) error) error {
 	err := first()
 	if err == nil {
-		err = sendAll(content, send)
+		err = wire.SendAll(content, send)
 	}
-	if isEnd(err) {
+	if wire.IsEnd(err) {
 		return nil
 	}
 	return err
@@ -44,7 +45,7 @@ func fileInfo(res *proto.FileResponse, err error) (info yurt.FileInfo, _ error) 
 	if err != nil {
 		return info, err
 	}
-	return info, decodeAnswer(res.GetInfo(), &info)
+	return info, wire.DecodeAnswer(res.GetInfo(), &info)
 }
 
 // ReadFile implements [Node].
@@ -63,10 +64,10 @@ func (c *Client) ReadFile(ctx context.Context, sandboxID, path string, span yurt
 	if err != nil {
 		return nil, info, err
 	}
-	if err := decodeAnswer(first.GetInfo(), &info); err != nil {
+	if err := wire.DecodeAnswer(first.GetInfo(), &info); err != nil {
 		return nil, info, err
 	}
-	content := &received{rest: first.GetData(), next: func() ([]byte, error) {
+	content := &wire.Received{Rest: first.GetData(), Next: func() ([]byte, error) {
 		res, err := stream.Recv()
 		return res.GetData(), err
 	}}
@@ -75,7 +76,7 @@ func (c *Client) ReadFile(ctx context.Context, sandboxID, path string, span yurt
 
 // reading is a file that is being read.
 type reading struct {
-	*received
+	*wire.Received
 	cancel context.CancelFunc
 }
 
@@ -103,11 +104,11 @@ func (c *Client) ListFiles(ctx context.Context, sandboxID, path string, options 
 	if err != nil {
 		return list, err
 	}
-	var whole document
-	if err := receive(stream.Recv, func(res *proto.ListFilesResponse) error { return whole.add(res.GetList()) }); err != nil {
+	var whole wire.Document
+	if err := receive(stream.Recv, func(res *proto.ListFilesResponse) error { return whole.Add(res.GetList()) }); err != nil {
 		return list, err
 	}
-	return list, decodeAnswer(whole.Bytes(), &list)
+	return list, wire.DecodeAnswer(whole.Bytes(), &list)
 }
 
 // MakeDir implements [Node].

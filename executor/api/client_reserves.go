@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 // ReserveSandbox implements [Node].
 func (c *Client) ReserveSandbox(ctx context.Context, template yurt.Template) (sandbox yurt.Sandbox, err error) {
-	data, err := encode(template)
+	data, err := wire.Encode(template)
 	if err != nil {
 		return sandbox, err
 	}
@@ -17,12 +18,12 @@ func (c *Client) ReserveSandbox(ctx context.Context, template yurt.Template) (sa
 	if err != nil {
 		return sandbox, err
 	}
-	return sandbox, decodeAnswer(res.GetSandbox(), &sandbox)
+	return sandbox, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 
 // ClaimSandbox implements [Node].
 func (c *Client) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandbox yurt.Sandbox, found bool, err error) {
-	data, err := encode(spec)
+	data, err := wire.Encode(spec)
 	if err != nil {
 		return sandbox, false, err
 	}
@@ -30,12 +31,12 @@ func (c *Client) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandb
 	if err != nil || len(res.GetSandbox()) == 0 {
 		return sandbox, false, err
 	}
-	return sandbox, true, decodeAnswer(res.GetSandbox(), &sandbox)
+	return sandbox, true, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 
 // AwaitSandbox implements [Node].
 func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (sandbox yurt.Sandbox, err error) {
-	data, err := encode(spec)
+	data, err := wire.Encode(spec)
 	if err != nil {
 		return sandbox, err
 	}
@@ -49,7 +50,7 @@ func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID
 	if err != nil {
 		return sandbox, err
 	}
-	return sandbox, decodeAnswer(res.GetSandbox(), &sandbox)
+	return sandbox, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 
 // Reserves implements [Node].
@@ -58,7 +59,7 @@ func (c *Client) Reserves(ctx context.Context) ([]yurt.Reserve, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll[yurt.Reserve](res.GetReserves())
+	return wire.DecodeAll[yurt.Reserve](res.GetReserves())
 }
 
 // ReleaseReserve implements [Node].

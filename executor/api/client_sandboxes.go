@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 // CreateSandbox implements [Node].
 func (c *Client) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandbox yurt.Sandbox, err error) {
-	data, err := encode(spec)
+	data, err := wire.Encode(spec)
 	if err != nil {
 		return sandbox, err
 	}
@@ -17,7 +18,7 @@ func (c *Client) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (sand
 	if err != nil {
 		return sandbox, err
 	}
-	return sandbox, decodeAnswer(res.GetSandbox(), &sandbox)
+	return sandbox, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 
 // DestroySandbox implements [Node].
@@ -37,7 +38,7 @@ func (c *Client) Sandboxes(ctx context.Context) ([]yurt.Sandbox, error) {
 	list := []yurt.Sandbox{}
 	err = receive(stream.Recv, func(res *proto.ListSandboxesResponse) error {
 		var sandbox yurt.Sandbox
-		err := decodeAnswer(res.GetSandbox(), &sandbox)
+		err := wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 		list = append(list, sandbox)
 		return err
 	})
@@ -54,7 +55,7 @@ func (c *Client) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) er
 	}
 	return watchEnded(receive(stream.Recv, func(res *proto.WatchSandboxesResponse) error {
 		var dead yurt.Sandbox
-		if err := decodeAnswer(res.GetSandbox(), &dead); err != nil {
+		if err := wire.DecodeAnswer(res.GetSandbox(), &dead); err != nil {
 			return err
 		}
 		died(dead)

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 // OpenSlot implements [Node].
 func (c *Client) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (slot yurt.Slot, err error) {
-	data, err := encode(spec)
+	data, err := wire.Encode(spec)
 	if err != nil {
 		return slot, err
 	}
@@ -19,7 +20,7 @@ func (c *Client) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (slot yurt.Sl
 	if err != nil {
 		return slot, err
 	}
-	return slot, decodeAnswer(res.GetSlot(), &slot)
+	return slot, wire.DecodeAnswer(res.GetSlot(), &slot)
 }
 
 // CloseSlot implements [Node].
@@ -60,7 +61,7 @@ func (c *Client) waitSlot(ctx context.Context, id string, heard func()) (slot yu
 	if err != nil {
 		return slot, err
 	}
-	return slot, decodeAnswer(res.GetSlot(), &slot)
+	return slot, wire.DecodeAnswer(res.GetSlot(), &slot)
 }
 
 // Slots implements [Node].
@@ -74,7 +75,7 @@ func (c *Client) Slots(ctx context.Context) ([]yurt.Slot, error) {
 	list := []yurt.Slot{}
 	err = receive(stream.Recv, func(res *proto.ListSlotsResponse) error {
 		var slot yurt.Slot
-		err := decodeAnswer(res.GetSlot(), &slot)
+		err := wire.DecodeAnswer(res.GetSlot(), &slot)
 		list = append(list, slot)
 		return err
 	})
@@ -91,7 +92,7 @@ func (c *Client) WatchSlots(ctx context.Context, id string, each func([]yurt.Slo
 	}
 	var list []yurt.Slot
 	err = receive(stream.Recv, func(res *proto.WatchSlotsResponse) error {
-		part, err := decodeAll[yurt.Slot](res.GetSlots())
+		part, err := wire.DecodeAll[yurt.Slot](res.GetSlots())
 		if list = append(list, part...); err != nil || res.GetMore() {
 			return err
 		}
@@ -132,7 +133,7 @@ func (c *Client) WatchCapacity(ctx context.Context, each func(yurt.Capacity) err
 	}
 	return watchEnded(receive(stream.Recv, func(res *proto.WatchCapacityResponse) error {
 		var capacity yurt.Capacity
-		if err := decodeAnswer(res.GetCapacity(), &capacity); err != nil {
+		if err := wire.DecodeAnswer(res.GetCapacity(), &capacity); err != nil {
 			return err
 		}
 		return each(capacity)

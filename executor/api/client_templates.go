@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 // PrepareTemplate implements [Node].
 func (c *Client) PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error {
-	data, err := encode(template)
+	data, err := wire.Encode(template)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (c *Client) PrepareImage(ctx context.Context, reference string, tell func(s
 	}
 	err = receive(stream.Recv, func(res *proto.PrepareImageResponse) error {
 		if data := res.GetImage(); len(data) > 0 {
-			return decodeAnswer(data, &image)
+			return wire.DecodeAnswer(data, &image)
 		}
 		return tell(string(res.GetText()))
 	})

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -41,7 +42,7 @@ func (c *Client) UnpackFiles(ctx context.Context, sandboxID, path string, archiv
 	if err != nil {
 		return unpacked, err
 	}
-	return unpacked, decodeAnswer(res.GetUnpacked(), &unpacked)
+	return unpacked, wire.DecodeAnswer(res.GetUnpacked(), &unpacked)
 }
 
 // WatchFiles implements [Node]. It ends with an error when the connection does.
@@ -57,7 +58,7 @@ func (c *Client) WatchFiles(ctx context.Context, sandboxID, path string, deep bo
 	}
 	return receive(stream.Recv, func(res *proto.WatchFilesResponse) error {
 		var e yurt.FileEvent
-		if err := decodeAnswer(res.GetEvent(), &e); err != nil {
+		if err := wire.DecodeAnswer(res.GetEvent(), &e); err != nil {
 			return err
 		}
 		return each(e)

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 	"github.com/yurtrun/yurt/internal/tracing"
 )
@@ -76,7 +77,7 @@ func (s *Server) serve(listener net.Listener, creds credentials.TransportCredent
 	server := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.Creds(creds),
 		grpc.ConnectionTimeout(handshakeLimit),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage), grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingLimit}),
@@ -183,7 +184,7 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 	case err == nil:
 		return nil
 	case s.ctx.Err() != nil && yurt.CodeOf(err) == yurt.CodeCanceled:
-		return errorToWire(yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; ask again"))
+		return wire.EncodeError(yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; ask again"))
 	default:
 		return s.failed(info.FullMethod, err)
 	}
@@ -209,14 +210,14 @@ func (s *Server) failed(method string, err error) error {
 	if yurt.CodeOf(err) == yurt.CodeInternal {
 		s.logger.Error("call failed", "method", method, "error", err)
 	}
-	return errorToWire(err)
+	return wire.EncodeError(err)
 }
 
 // recovered turns a panic into the error of its one call.
 func (s *Server) recovered(method string, err *error) {
 	if fault := recover(); fault != nil {
 		s.logger.Error("call panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
-		*err = errorToWire(yurt.Errorf(yurt.CodeInternal, "the executor failed; its log says more"))
+		*err = wire.EncodeError(yurt.Errorf(yurt.CodeInternal, "the executor failed; its log says more"))
 	}
 }
 
@@ -235,6 +236,6 @@ func (s *nodeServer) ListRuntimes(ctx context.Context, _ *proto.ListRuntimesRequ
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeAll(runtimes)
+	data, err := wire.EncodeAll(runtimes)
 	return &proto.ListRuntimesResponse{Runtimes: data}, err
 }

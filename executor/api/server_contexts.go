@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -18,7 +19,7 @@ func (s *contextServer) List(ctx context.Context, req *proto.ListContextsRequest
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeAll(list)
+	data, err := wire.EncodeAll(list)
 	return &proto.ListContextsResponse{Contexts: data}, err
 }
 
@@ -32,13 +33,13 @@ func (s *contextServer) Remove(ctx context.Context, req *proto.RemoveContextRequ
 
 func (s *contextServer) Ask(ctx context.Context, req *proto.AskContextRequest) (*proto.AskContextResponse, error) {
 	var question yurt.Question
-	if err := decodeRequest(req.GetQuestion(), &question); err != nil {
+	if err := wire.DecodeRequest(req.GetQuestion(), &question); err != nil {
 		return nil, err
 	}
 	answer, err := s.node.AskContext(ctx, req.GetSandboxId(), req.GetName(), question)
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(answer)
+	data, err := wire.Encode(answer)
 	return &proto.AskContextResponse{Answer: data}, err
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -27,7 +28,7 @@ func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRe
 
 func (s *executionServer) start(ctx context.Context, req *proto.StartExecutionRequest) (id string, err error) {
 	var spec yurt.ExecutionSpec
-	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
 		return "", err
 	}
 	if spec.NeedsNode() {
@@ -63,27 +64,7 @@ func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.Se
 				return err
 			}
 		}
-		return sendEvent(e, stream.Send)
-	})
-}
-
-// sendEvent sends an event: its description first, and then its data.
-func sendEvent(e yurt.Event, send func(*proto.WatchExecutionResponse) error) error {
-	head, err := encode(e)
-	if err != nil {
-		return err
-	}
-	if len(head)+len(e.Data) <= maxPart {
-		return send(&proto.WatchExecutionResponse{Event: head, Data: e.Data})
-	}
-	err = parts(head, func(part []byte, more bool) error {
-		return send(&proto.WatchExecutionResponse{Event: part, More: more || len(e.Data) > 0})
-	})
-	if err != nil || len(e.Data) == 0 {
-		return err
-	}
-	return parts(e.Data, func(part []byte, more bool) error {
-		return send(&proto.WatchExecutionResponse{Data: part, More: more})
+		return wire.SendEvent(e, stream.Send)
 	})
 }
 
@@ -102,11 +83,11 @@ func (s *executionServer) sendResult(sandboxID, executionID string, apart bool, 
 			return err
 		}
 	}
-	data, err := encode(result.Kept())
+	data, err := wire.Encode(result.Kept())
 	if err != nil {
 		return err
 	}
-	return parts(data, func(part []byte, _ bool) error {
+	return wire.Parts(data, func(part []byte, _ bool) error {
 		return stream.Send(&proto.WaitExecutionResponse{Result: part})
 	})
 }
@@ -129,7 +110,7 @@ func (s *executionServer) Signal(ctx context.Context, req *proto.SignalExecution
 
 func (s *executionServer) Resize(ctx context.Context, req *proto.ResizeExecutionRequest) (*proto.ResizeExecutionResponse, error) {
 	var size yurt.TerminalSize
-	if err := decodeRequest(req.GetSize(), &size); err != nil {
+	if err := wire.DecodeRequest(req.GetSize(), &size); err != nil {
 		return nil, err
 	}
 	return &proto.ResizeExecutionResponse{}, s.node.ResizeExecution(ctx, req.GetSandboxId(), req.GetExecutionId(), size)
@@ -162,7 +143,7 @@ func (s *executionServer) Output(req *proto.OutputRequest, stream grpc.ServerStr
 			}
 		}
 		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF), isEnd(err):
+		case errors.Is(err, io.ErrUnexpectedEOF), wire.IsEnd(err):
 			return nil
 		case err != nil:
 			return err

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -23,7 +24,7 @@ func (s *fileServer) Write(stream grpc.ClientStreamingServer[proto.WriteFileRequ
 	if err != nil {
 		return err
 	}
-	content := &received{rest: first.GetData(), next: func() ([]byte, error) {
+	content := &wire.Received{Rest: first.GetData(), Next: func() ([]byte, error) {
 		req, err := stream.Recv()
 		return req.GetData(), err
 	}}
@@ -40,7 +41,7 @@ func fileResponse(info yurt.FileInfo, err error) (*proto.FileResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(info)
+	data, err := wire.Encode(info)
 	return &proto.FileResponse{Info: data}, err
 }
 
@@ -51,14 +52,14 @@ func (s *fileServer) Read(req *proto.ReadFileRequest, stream grpc.ServerStreamin
 		return err
 	}
 	defer content.Close()
-	data, err := encode(info)
+	data, err := wire.Encode(info)
 	if err != nil {
 		return err
 	}
 	if err := stream.Send(&proto.ReadFileResponse{Info: data}); err != nil {
 		return err
 	}
-	return sendAll(content, func(data []byte) error { return stream.Send(&proto.ReadFileResponse{Data: data}) })
+	return wire.SendAll(content, func(data []byte) error { return stream.Send(&proto.ReadFileResponse{Data: data}) })
 }
 
 func (s *fileServer) Stat(ctx context.Context, req *proto.StatFileRequest) (*proto.FileResponse, error) {
@@ -71,11 +72,11 @@ func (s *fileServer) List(req *proto.ListFilesRequest, stream grpc.ServerStreami
 	if err != nil {
 		return err
 	}
-	data, err := encode(list)
+	data, err := wire.Encode(list)
 	if err != nil {
 		return err
 	}
-	return parts(data, func(part []byte, _ bool) error { return stream.Send(&proto.ListFilesResponse{List: part}) })
+	return wire.Parts(data, func(part []byte, _ bool) error { return stream.Send(&proto.ListFilesResponse{List: part}) })
 }
 
 func (s *fileServer) MakeDir(ctx context.Context, req *proto.MakeDirRequest) (*proto.FileResponse, error) {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -21,20 +22,20 @@ type reserveServer struct {
 
 func (s *reserveServer) Add(ctx context.Context, req *proto.AddReserveRequest) (*proto.AddReserveResponse, error) {
 	var template yurt.Template
-	if err := decodeRequest(req.GetTemplate(), &template); err != nil {
+	if err := wire.DecodeRequest(req.GetTemplate(), &template); err != nil {
 		return nil, err
 	}
 	sandbox, err := s.node.ReserveSandbox(ctx, template)
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(sandbox)
+	data, err := wire.Encode(sandbox)
 	return &proto.AddReserveResponse{Sandbox: data}, err
 }
 
 func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxRequest) (*proto.ClaimSandboxResponse, error) {
 	var spec yurt.SandboxSpec
-	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
 	sandbox, found, err := s.node.ClaimSandbox(ctx, spec)
@@ -46,14 +47,14 @@ func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxReques
 	case ctx.Err() != nil: // the caller is gone, and the sandbox left the reserve for it
 		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
-	data, err := encode(sandbox)
+	data, err := wire.Encode(sandbox)
 	return &proto.ClaimSandboxResponse{Sandbox: data}, err
 }
 
 // Await is a stream, of one answer, as it is a call that may take long.
 func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.ServerStreamingServer[proto.AwaitSandboxResponse]) error {
 	var spec yurt.SandboxSpec
-	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
 		return err
 	}
 	ctx := stream.Context()
@@ -61,7 +62,7 @@ func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.Server
 	if err != nil {
 		return err
 	}
-	data, err := encode(sandbox)
+	data, err := wire.Encode(sandbox)
 	if err == nil && ctx.Err() == nil {
 		err = stream.Send(&proto.AwaitSandboxResponse{Sandbox: data})
 	}
@@ -76,7 +77,7 @@ func (s *reserveServer) List(ctx context.Context, _ *proto.ListReservesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeAll(list)
+	data, err := wire.EncodeAll(list)
 	return &proto.ListReservesResponse{Reserves: data}, err
 }
 

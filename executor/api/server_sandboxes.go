@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -22,7 +23,7 @@ type sandboxServer struct {
 
 func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequest) (*proto.CreateSandboxResponse, error) {
 	var spec yurt.SandboxSpec
-	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
 	if spec.Host != nil {
@@ -37,7 +38,7 @@ func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequ
 	if ctx.Err() != nil { // the caller is gone
 		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
-	data, err := encode(sandbox)
+	data, err := wire.Encode(sandbox)
 	return &proto.CreateSandboxResponse{Sandbox: data}, err
 }
 
@@ -51,7 +52,7 @@ func (s *sandboxServer) List(_ *proto.ListSandboxesRequest, stream grpc.ServerSt
 		return err
 	}
 	for _, sandbox := range list {
-		data, err := encode(sandbox)
+		data, err := wire.Encode(sandbox)
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *sandboxServer) Watch(_ *proto.WatchSandboxesRequest, stream grpc.Server
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	err := s.node.WatchSandboxes(ctx, func(dead yurt.Sandbox) {
-		data, err := encode(dead)
+		data, err := wire.Encode(dead)
 		if err == nil {
 			err = stream.Send(&proto.WatchSandboxesResponse{Sandbox: data})
 		}
@@ -93,7 +94,7 @@ func (s *sandboxServer) Stats(ctx context.Context, req *proto.SandboxStatsReques
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(stats)
+	data, err := wire.Encode(stats)
 	return &proto.SandboxStatsResponse{Stats: data}, err
 }
 
@@ -102,7 +103,7 @@ func (s *sandboxServer) ListProcesses(ctx context.Context, req *proto.ListProces
 	if err != nil {
 		return nil, err
 	}
-	data, err := encodeAll(list)
+	data, err := wire.EncodeAll(list)
 	return &proto.ListProcessesResponse{Processes: data}, err
 }
 

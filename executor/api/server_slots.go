@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -31,14 +32,14 @@ func (s *slotServer) Open(ctx context.Context, req *proto.OpenSlotRequest) (*pro
 		return nil, err
 	}
 	var spec yurt.SlotSpec
-	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
 	slot, err := s.node.OpenSlot(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(slot)
+	data, err := wire.Encode(slot)
 	return &proto.OpenSlotResponse{Slot: data}, err
 }
 
@@ -57,7 +58,7 @@ func (s *slotServer) Wait(req *proto.WaitSlotRequest, stream grpc.ServerStreamin
 	if err != nil {
 		return err
 	}
-	data, err := encode(slot)
+	data, err := wire.Encode(slot)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (s *slotServer) List(_ *proto.ListSlotsRequest, stream grpc.ServerStreaming
 		return err
 	}
 	for _, slot := range list {
-		data, err := encode(slot)
+		data, err := wire.Encode(slot)
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ const maxSlots = 256
 
 func (s *slotServer) Watch(req *proto.WatchSlotsRequest, stream grpc.ServerStreamingServer[proto.WatchSlotsResponse]) error {
 	return s.node.WatchSlots(stream.Context(), req.GetSlotId(), func(list []yurt.Slot) error {
-		data, err := encodeAll(list)
+		data, err := wire.EncodeAll(list)
 		if err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (s *nodeServer) SetDraining(ctx context.Context, req *proto.SetDrainingRequ
 
 func (s *nodeServer) WatchCapacity(_ *proto.WatchCapacityRequest, stream grpc.ServerStreamingServer[proto.WatchCapacityResponse]) error {
 	return s.config.Node.WatchCapacity(stream.Context(), func(c yurt.Capacity) error {
-		data, err := encode(c)
+		data, err := wire.Encode(c)
 		if err != nil {
 			return err
 		}

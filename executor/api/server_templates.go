@@ -4,12 +4,13 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 func (s *nodeServer) PrepareTemplate(req *proto.PrepareTemplateRequest, stream grpc.ServerStreamingServer[proto.PrepareTemplateResponse]) error {
 	var template yurt.Template
-	if err := decodeRequest(req.GetTemplate(), &template); err != nil {
+	if err := wire.DecodeRequest(req.GetTemplate(), &template); err != nil {
 		return err
 	}
 	return s.config.Node.PrepareTemplate(stream.Context(), template, func(text string) error {
@@ -24,7 +25,7 @@ func (s *nodeServer) PrepareImage(req *proto.PrepareImageRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	data, err := encode(image)
+	data, err := wire.Encode(image)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,12 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/internal/wire"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 func (s *fileServer) Pack(req *proto.PackFilesRequest, stream grpc.ServerStreamingServer[proto.PackFilesResponse]) error {
-	to := sender(func(data []byte) error { return stream.Send(&proto.PackFilesResponse{Data: data}) })
+	to := wire.Sender(func(data []byte) error { return stream.Send(&proto.PackFilesResponse{Data: data}) })
 	return s.node.PackFiles(stream.Context(), req.GetSandboxId(), req.GetPath(), to)
 }
 
@@ -17,7 +18,7 @@ func (s *fileServer) Unpack(stream grpc.ClientStreamingServer[proto.UnpackFilesR
 	if err != nil {
 		return err
 	}
-	archive := &received{rest: first.GetData(), next: func() ([]byte, error) {
+	archive := &wire.Received{Rest: first.GetData(), Next: func() ([]byte, error) {
 		req, err := stream.Recv()
 		return req.GetData(), err
 	}}
@@ -25,7 +26,7 @@ func (s *fileServer) Unpack(stream grpc.ClientStreamingServer[proto.UnpackFilesR
 	if err != nil {
 		return err
 	}
-	data, err := encode(unpacked)
+	data, err := wire.Encode(unpacked)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (s *fileServer) Watch(req *proto.WatchFilesRequest, stream grpc.ServerStrea
 		if failed != nil {
 			return failed
 		}
-		data, err := encode(e)
+		data, err := wire.Encode(e)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ func Exceptions() []Exception {
 		{"controller/httpapi.API", 86, routes, since},
 		{"controller/internal/nodetest.Node", 54, "it stands for a whole node in the controller's tests", since},
 		{"controller/postgres.Store", 47, "the methods of the store's interfaces", since},
-		{"executor/api files", 26, wire, since},
 		{"executor/api.Client", 56, wire, since},
 		{"executor/api.Node", 14, "it embeds the interfaces of the controller's side", since},
 		{"executor/cgroup.Group", 15, "both versions of cgroups implement it", since},

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // maxErrorText bounds the text of an error, in bytes: it travels in headers.
 const maxErrorText = 16 << 10
 
-// errorToWire makes a status that keeps the fields of a [yurt.Error].
-func errorToWire(err error) error {
+// EncodeError makes a status that keeps the fields of a [yurt.Error].
+func EncodeError(err error) error {
 	code := yurt.CodeOf(err)
 	wire := &proto.Error{Code: string(code), Message: wireText(err.Error())}
 	var coded *yurt.Error
@@ -42,8 +42,8 @@ func wireText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "\ufffd")
 }
 
-// errorFromWire returns the executor's error, or the reason why its answer is missing. If ctx ended, that is the reason.
-func errorFromWire(ctx context.Context, err error) error {
+// DecodeError returns the executor's error, or the reason why its answer is missing. If ctx ended, that is the reason.
+func DecodeError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func errorFromWire(ctx context.Context, err error) error {
 	case codes.Unavailable, codes.DeadlineExceeded:
 		return yurt.Errorf(yurt.CodeUnavailable, "the executor does not answer: %s", st.Message())
 	case codes.Unimplemented:
-		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %w", &unknownCall{st.Message()})
+		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %w", &UnknownCall{st.Message()})
 	case codes.ResourceExhausted:
 		return yurt.Errorf(yurt.CodeBodyTooLarge, "the request or its answer is larger than a message may be: %s", st.Message())
 	case codes.Canceled: // by the end of the connection: the caller waits on
@@ -73,10 +73,10 @@ func errorFromWire(ctx context.Context, err error) error {
 	}
 }
 
-// unknownCall says that an executor does not know a call, which it has not begun with then.
-type unknownCall struct{ message string }
+// UnknownCall says that an executor does not know a call, which it has not begun with then.
+type UnknownCall struct{ message string }
 
-func (e *unknownCall) Error() string { return e.message }
+func (e *UnknownCall) Error() string { return e.message }
 
 func decodeError(wire *proto.Error) error {
 	code := yurt.Code(wire.GetCode())

@@ -1,4 +1,4 @@
-package api
+package wire
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 		sent.RetryAfter = 1500 * time.Millisecond
 		for name, err := range map[string]error{"bare": sent, "wrapped": fmt.Errorf("creating: %w", sent)} {
 			var got *yurt.Error
-			if !errors.As(errorFromWire(t.Context(), errorToWire(err)), &got) {
+			if !errors.As(DecodeError(t.Context(), EncodeError(err)), &got) {
 				t.Fatalf("%s: it came as none", code)
 			}
 			if got.Code != code || got.Field != sent.Field || got.RetryAfter != sent.RetryAfter || !strings.Contains(got.Message, "7 is too much; give less") {
@@ -47,12 +47,12 @@ func TestErrorsThatHaveNoCode(t *testing.T) {
 		{fmt.Errorf("waiting: %w", context.DeadlineExceeded), yurt.CodeDeadlineExceeded},
 		{errors.New(strings.Repeat("long", maxErrorText)), yurt.CodeInternal},
 	} {
-		if got := yurt.CodeOf(errorFromWire(t.Context(), errorToWire(tt.err))); got != tt.want {
+		if got := yurt.CodeOf(DecodeError(t.Context(), EncodeError(tt.err))); got != tt.want {
 			t.Errorf("%.40q came as %q, want %q", tt.err, got, tt.want)
 		}
 	}
 	closing := status.Error(codes.Canceled, "grpc: the client connection is closing")
-	if err := errorFromWire(t.Context(), closing); yurt.CodeOf(err) != yurt.CodeUnavailable {
+	if err := DecodeError(t.Context(), closing); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("that the connection was closed came as %v", err)
 	}
 	newer := decodeError(&proto.Error{Code: "of_tomorrow", Message: "m"})
@@ -61,7 +61,7 @@ func TestErrorsThatHaveNoCode(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := errorFromWire(ended, errorToWire(errors.New("something"))); !errors.Is(err, context.Canceled) {
+	if err := DecodeError(ended, EncodeError(errors.New("something"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("what the caller gave up came as %v", err)
 	}
 }
@@ -73,12 +73,12 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 	apart := cmp.Options{cmpopts.IgnoreFields(yurt.Template{}, "Extends"), cmpopts.IgnoreFields(yurt.Result{}, "Outline")}
 	for _, value := range []any{new(yurt.SandboxSpec), new(yurt.ExecutionSpec), new(yurt.TerminalSize), new(yurt.Template), new(yurt.Question)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
-		data, err := encode(value)
+		data, err := Encode(value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := reflect.New(reflect.TypeOf(value).Elem()).Interface()
-		if err := decodeRequest(data, got); err != nil {
+		if err := DecodeRequest(data, got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(value, got, apart); diff != "" {
@@ -87,12 +87,12 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 	}
 	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.KeptResult), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked), new(yurt.Answer)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
-		data, err := encode(value)
+		data, err := Encode(value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := reflect.New(reflect.TypeOf(value).Elem()).Interface()
-		if err := decodeAnswer(data, got); err != nil {
+		if err := DecodeAnswer(data, got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(value, got, apart); diff != "" {
@@ -154,7 +154,7 @@ func fill(v reflect.Value, n int) {
 }
 
 func TestEventsComeBackAsTheyWere(t *testing.T) {
-	large := strings.Repeat("\x00line <&>\n", 2*maxPart/10)
+	large := strings.Repeat("\x00line <&>\n", 2*MaxPart/10)
 	for _, sent := range []yurt.Event{
 		{Seq: 1, Type: yurt.EventStarted, At: time.Unix(1, 2).UTC()},
 		{Seq: 2, Type: yurt.EventStdout, At: time.Unix(1, 2).UTC(), Data: []byte("small")},
@@ -163,8 +163,8 @@ func TestEventsComeBackAsTheyWere(t *testing.T) {
 		{Seq: 5, Type: yurt.EventEnded, At: time.Unix(1, 2).UTC(), Data: []byte(large), Result: &yurt.Result{Stdout: large, Result: []byte("{}")}},
 	} {
 		var messages []*proto.WatchExecutionResponse
-		if err := sendEvent(sent, func(m *proto.WatchExecutionResponse) error {
-			if size := len(m.GetEvent()) + len(m.GetData()); size > maxPart {
+		if err := SendEvent(sent, func(m *proto.WatchExecutionResponse) error {
+			if size := len(m.GetEvent()) + len(m.GetData()); size > MaxPart {
 				t.Errorf("a message has %d bytes", size)
 			}
 			messages = append(messages, m)
@@ -172,10 +172,10 @@ func TestEventsComeBackAsTheyWere(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		assembler := eventAssembler{}
+		assembler := Assembler{}
 		var got []yurt.Event
 		for _, m := range messages {
-			if err := assembler.add(m, func(e yurt.Event) error { got = append(got, e); return nil }); err != nil {
+			if err := assembler.Add(m, func(e yurt.Event) error { got = append(got, e); return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -188,7 +188,7 @@ func TestEventsComeBackAsTheyWere(t *testing.T) {
 func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
 	for _, data := range []string{`{"id":"sbx_1","isolation_strict":true}`, `{"id":1}`, `{"id":"a"} {}`, `{`, ``} {
 		var spec yurt.SandboxSpec
-		if err := decodeRequest([]byte(data), &spec); yurt.CodeOf(err) != yurt.CodeMalformedBody {
+		if err := DecodeRequest([]byte(data), &spec); yurt.CodeOf(err) != yurt.CodeMalformedBody {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
@@ -200,14 +200,14 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Add([]byte(`{"timeout":1e400}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var sandbox yurt.SandboxSpec
-		if decodeRequest(data, &sandbox) == nil {
-			if _, err := encode(sandbox); err != nil {
+		if DecodeRequest(data, &sandbox) == nil {
+			if _, err := Encode(sandbox); err != nil {
 				t.Errorf("what was read cannot be written: %v", err)
 			}
 		}
 		var execution yurt.ExecutionSpec
-		if decodeRequest(data, &execution) == nil && execution.Validate() == nil {
-			if _, err := encode(execution); err != nil {
+		if DecodeRequest(data, &execution) == nil && execution.Validate() == nil {
+			if _, err := Encode(execution); err != nil {
 				t.Errorf("what was read cannot be written: %v", err)
 			}
 		}

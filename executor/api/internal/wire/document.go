@@ -1,4 +1,6 @@
-package api
+// Package wire has the forms in which values of the domain and errors travel between an executor and its callers, and the parts
+// in which a value travels that is larger than a message may be.
+package wire
 
 import (
 	"bytes"
@@ -11,17 +13,17 @@ import (
 )
 
 const (
-	// maxMessage bounds one message. The largest is a specification with its source
+	// MaxMessage bounds one message. The largest is a specification with its source
 	// text, standard input and event, all of which have limits.
-	maxMessage = 64 << 20
-	// maxPart is the size of one part of a larger value, in bytes.
-	maxPart = 256 << 10
+	MaxMessage = 64 << 20
+	// MaxPart is the size of one part of a larger value, in bytes.
+	MaxPart = 256 << 10
 	// maxDocument bounds a value that is joined from parts, in bytes: a result.
 	maxDocument = 1 << 30
 )
 
-// encode returns the JSON form of a value of the domain.
-func encode(value any) ([]byte, error) {
+// Encode returns the JSON form of a value of the domain.
+func Encode(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false) // which would make it six times as large
@@ -31,11 +33,11 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encodeAll returns the JSON form of each.
-func encodeAll[T any](values []T) ([][]byte, error) {
+// EncodeAll returns the JSON form of each.
+func EncodeAll[T any](values []T) ([][]byte, error) {
 	list := make([][]byte, len(values))
 	for i, value := range values {
-		data, err := encode(value)
+		data, err := Encode(value)
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +46,9 @@ func encodeAll[T any](values []T) ([][]byte, error) {
 	return list, nil
 }
 
-// decodeRequest decodes a value that the executor must act on. It refuses a field that it does not know: that field
+// DecodeRequest decodes a value that the executor must act on. It refuses a field that it does not know: that field
 // might ask for an isolation, for instance, which the executor would not apply.
-func decodeRequest(data []byte, into any) error {
+func DecodeRequest(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
@@ -58,40 +60,41 @@ func decodeRequest(data []byte, into any) error {
 	return nil
 }
 
-// decodeAnswer reads a value that the executor tells.
-func decodeAnswer(data []byte, into any) error {
+// DecodeAnswer reads a value that the executor tells.
+func DecodeAnswer(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return yurt.Errorf(yurt.CodeInternal, "reading the executor's answer: %w", err)
 	}
 	return nil
 }
 
-// decodeAll reads values that the executor tells.
-func decodeAll[T any](list [][]byte) ([]T, error) {
+// DecodeAll reads values that the executor tells.
+func DecodeAll[T any](list [][]byte) ([]T, error) {
 	values := make([]T, len(list))
 	for i, data := range list {
-		if err := decodeAnswer(data, &values[i]); err != nil {
+		if err := DecodeAnswer(data, &values[i]); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
 
-// parts calls send with data in parts, at least one, and whether more follow.
-func parts(data []byte, send func(part []byte, more bool) error) error {
-	for len(data) > maxPart {
-		if err := send(data[:maxPart], true); err != nil {
+// Parts calls send with data in parts, at least one, and whether more follow.
+func Parts(data []byte, send func(part []byte, more bool) error) error {
+	for len(data) > MaxPart {
+		if err := send(data[:MaxPart], true); err != nil {
 			return err
 		}
-		data = data[maxPart:]
+		data = data[MaxPart:]
 	}
 	return send(data, false)
 }
 
-// document puts parts together.
-type document struct{ bytes.Buffer }
+// Document puts parts together.
+type Document struct{ bytes.Buffer }
 
-func (d *document) add(part []byte) error {
+// Add appends a part.
+func (d *Document) Add(part []byte) error {
 	if d.Len()+len(part) > maxDocument {
 		return yurt.Errorf(yurt.CodeInternal, "the executor's answer exceeds %s", yurt.Size(maxDocument))
 	}
