@@ -51,7 +51,11 @@ func AddLinks(of *huma.OpenAPI, prefix string) {
 		}
 	}
 	for _, source := range linkSources(prefix) {
-		answer := sources[source.operation].Responses[source.status]
+		operation := sources[source.operation]
+		if operation == nil { // of an extension that this API does without
+			continue
+		}
+		answer := operation.Responses[source.status]
 		if answer.Links == nil {
 			answer.Links = map[string]*huma.Link{}
 		}
