@@ -9,7 +9,7 @@ import (
 func TestTestsThatAreNamed(t *testing.T) {
 	tests := make(Tests)
 	for _, p := range ours(t) {
-		for _, s := range sources(t, p) {
+		for _, s := range sources(t)[p.ImportPath] {
 			tests.Add(s)
 		}
 	}

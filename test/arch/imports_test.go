@@ -5,22 +5,6 @@ import (
 	"testing"
 )
 
-// root is the top of the repository as seen from this package's tests.
-const root = "../.."
-
-// ours lists every package of the module.
-func ours(t *testing.T) []Package {
-	t.Helper()
-	packages, err := List(t.Context(), root, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(packages) < 5 {
-		t.Fatalf("go list found %d packages; the rules would hold for nothing", len(packages))
-	}
-	return packages
-}
-
 func TestImportsRunInTheAllowedDirection(t *testing.T) {
 	for _, p := range ours(t) {
 		for _, broken := range CheckDirections(Directions(), p) {

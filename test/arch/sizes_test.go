@@ -13,7 +13,7 @@ func TestSizes(t *testing.T) {
 	all := map[string]int{}
 	for _, p := range ours(t) {
 		name, _ := p.Rel()
-		sizes := Measure(sources(t, p))
+		sizes := Measure(sources(t)[p.ImportPath])
 		maps.Copy(all, sizes.All(name))
 		for _, broken := range CheckSizes(name, sizes, granted) {
 			t.Error(broken)

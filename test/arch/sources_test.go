@@ -1,35 +1,13 @@
 package arch
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// sources parses every Go file of a package.
-func sources(t *testing.T, p Package) []Source {
-	t.Helper()
-	var files []Source
-	for _, name := range p.Files() {
-		path := filepath.Join(p.Dir, name)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rel, _ := p.Rel()
-		source, err := Parse(filepath.Join(rel, name), text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, source)
-	}
-	return files
-}
-
 func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	for _, p := range ours(t) {
-		for _, broken := range CheckDoc(p, sources(t, p)) {
+		for _, broken := range CheckDoc(p, sources(t)[p.ImportPath]) {
 			t.Error(broken)
 		}
 	}
@@ -37,7 +15,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	for _, p := range ours(t) {
-		for _, s := range sources(t, p) {
+		for _, s := range sources(t)[p.ImportPath] {
 			for _, check := range []func(Source) []string{CheckLength, CheckSkips, CheckRoots, CheckFuzzSeeds, CheckExits} {
 				for _, broken := range check(s) {
 					t.Error(broken)
