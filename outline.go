@@ -169,8 +169,8 @@ func (r *Result) Kept() KeptResult {
 	return kept
 }
 
-// Take returns the result that was decoded, with its outline. Where its output is apart, who keeps that
-// says how to open it.
+// Take returns the result that was decoded, with its outline. Where its output is apart, the keeper of the output
+// sets how to open it.
 func (k KeptResult) Take() *Result {
 	if k.Result == nil {
 		k.Result = new(Result)

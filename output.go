@@ -13,7 +13,7 @@ import (
 // the store keeps the output apart: most results are smaller, and are read at once.
 const InlineOutput = 32 << 10
 
-// Output is what an execution printed, as text, where it is kept apart from its result.
+// Output is the text that an execution printed, where it is kept apart from its result.
 type Output struct {
 	Stdout int64 // bytes of its text
 	Stderr int64
@@ -82,7 +82,7 @@ func (r *Result) Whole(ctx context.Context) (*Result, error) {
 	return &whole, nil
 }
 
-// TextWriter makes valid UTF-8 of what is written to it, as [strings.ToValidUTF8] with
+// TextWriter makes valid UTF-8 of its input, as [strings.ToValidUTF8] with
 // [utf8.RuneError] does of a whole text. To may be nil, to count only.
 type TextWriter struct {
 	To   io.Writer

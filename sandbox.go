@@ -62,7 +62,7 @@ type Sandbox struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Labels    map[string]string  `json:"labels,omitempty"`
 	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took, or of its claim
-	Warm      bool               `json:"warm,omitempty"`      // in the node's reserve, and nobody's yet
+	Warm      bool               `json:"warm,omitempty"`      // in the node's reserve: no session has it yet
 	Slot      string             `json:"slot,omitempty"`      // that it is in
 }
 

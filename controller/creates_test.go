@@ -114,8 +114,8 @@ func TestFindableCreatesOutliveTheirCallers(t *testing.T) {
 	}
 }
 
-// TestRefuseCreates: a controller that stops ends the wait of every create, of a findable one too, and takes no other. What is not a
-// create is served.
+// TestRefuseCreates: a controller that stops ends the wait of every create, of a findable one too, and takes no other. It serves requests
+// of other kinds.
 func TestRefuseCreates(t *testing.T) {
 	const crowd = 100
 	w, placer := fullWorld(t)

@@ -304,7 +304,7 @@ func testMakerIsGone(t *testing.T, url string) {
 	if err != nil || len(sessions) != 1 {
 		t.Fatalf("sessions %v, error %v", sessions, err)
 	}
-	// The sandbox comes to be all the same, and is nobody's.
+	// The sandbox comes to be all the same, and has no session.
 	f.wantState(sessions[0].ID, yurt.SessionFailed, "it was interrupted by a restart while its sandbox was made")
 	open()
 	leave()

@@ -76,7 +76,7 @@ func (t *task) slotStats(ctx context.Context) (stats yurt.SandboxStats, err erro
 			return nil
 		}
 		stats, err = c.SandboxStats(ctx, slot.SandboxID)
-		if gone(err) { // another one is on the way, or nobody's yet
+		if gone(err) { // another one is on the way, or has no session yet
 			stats, err = yurt.SandboxStats{At: time.Now()}, nil
 		}
 		return err

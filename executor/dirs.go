@@ -79,7 +79,7 @@ const (
 	reserveSize = 1 << 20
 )
 
-// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps none.
+// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps no room.
 func newRoom(stateDir string, transient bool) *headroom.Room {
 	size := int64(reserveSize)
 	if transient {

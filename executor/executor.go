@@ -99,7 +99,7 @@ func New(config Config) (*Executor, error) {
 	return e, nil
 }
 
-// openPrograms returns nil in a process without power over the host, whose helper programs have none either.
+// openPrograms returns nil in a process without power over the host, whose helper programs have no power either.
 func openPrograms() (*confine.Starter, error) {
 	if !power.Held() {
 		return nil, nil //nolint:nilnil // as documented

@@ -1,8 +1,8 @@
 // Package jobspecs holds the jobs of this project for Nomad: the files are both the
-// examples that the documentation shows and what programs and tests register.
+// examples of the documentation and the jobs that programs and tests register.
 //
 // The controller takes the one for sessions from here unless its operator gives another.
-// Nothing is computed here, and a file has no meaning that is not in its text.
+// The package computes no values: a file means what its text says.
 package jobspecs
 
 import "embed"

@@ -19,7 +19,7 @@ const BinaryPrefix = "yurt-runtime-"
 // process and returns when the host is done with it. A process that no host started was run by
 // hand: then Serve returns at once, with an error that explains the binary and where it belongs.
 //
-// The host may kill the process at any moment, so a runtime keeps nothing that it
+// The host may kill the process at any moment, so a runtime keeps no state that it
 // must not lose. Its standard input is empty, its standard output belongs to the
 // protocol, and lines on standard error end up in the host's log; hclog.Default()
 // is set up to write there. Methods of rt may be called concurrently; a panic in

@@ -19,7 +19,7 @@ const (
 )
 
 // Rates bounds the requests of each API key and of each address. Each of n controllers that live allows the n-th part, so that the
-// limit holds for all together, however a load balancer spreads the requests. A nil value bounds none. It is safe for concurrent use.
+// limit holds for all together, however a load balancer spreads the requests. A nil value bounds no request. It is safe for concurrent use.
 type Rates struct {
 	keys, addresses rated
 	live            func() int

@@ -170,8 +170,8 @@ type NodePlacer interface {
 	NodeList(ctx context.Context) ([]yurt.NodeInfo, error)
 }
 
-// SlotPlacer owns resources of sessions beside their sandboxes: the slots of a cluster. A placer without any releases none and
-// lists none.
+// SlotPlacer owns resources of sessions beside their sandboxes: the slots of a cluster. Other placers have
+// an empty list of them.
 type SlotPlacer interface {
 	// Release ends the resources of a session whose sandbox is destroyed. It may be called again, and for sessions without any.
 	Release(ctx context.Context, session yurt.Session) error

@@ -7,7 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Trim drops what old results have beyond a quota, of a session or of all.
+// Trim drops the oldest results beyond a quota, of a session or of all.
 func (t *Tracker) Trim(ctx context.Context, sessionID string, most yurt.Size) {
 	trimmed, err := t.store.TrimResults(ctx, sessionID, int64(most))
 	if err != nil {

@@ -48,7 +48,7 @@ type Executions interface {
 	EndOrphans(ctx context.Context, unfinished []yurt.Execution) error
 	// Teardown destroys the sandbox of a session that has ended. Its executions end with the type of error and the reason.
 	Teardown(session yurt.Session, errorType, reason string)
-	// Trim drops what old results have beyond a quota, of a session or of all.
+	// Trim drops the oldest results beyond a quota, of a session or of all.
 	Trim(ctx context.Context, sessionID string, most yurt.Size)
 }
 

@@ -102,7 +102,7 @@ func (p *Placer) Nodes(context.Context) (map[string]contract.Node, error) {
 	return map[string]contract.Node{p.name: p.executor}, nil
 }
 
-// Warnings implements contract.Placer: there are none.
+// Warnings implements contract.Placer: this placer warns of no fault.
 func (p *Placer) Warnings() []string { return nil }
 
 // Release implements contract.SlotPlacer: a session has its sandbox alone.

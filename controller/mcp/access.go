@@ -18,7 +18,7 @@ const (
 	operationOutput = operationPrefix + "output"
 )
 
-// extraCaller names the caller among what the library knows of a key.
+// extraCaller names the caller among the data that the library keeps for a key.
 const extraCaller = "yurt.caller"
 
 // identified binds a connection to the API key that began it, so that a request with another key cannot use it. A connection

@@ -51,7 +51,7 @@ type Config struct {
 	// Decide returns nil when the caller of a context may do an operation of the policy; nil lets every caller do everything.
 	Decide func(ctx context.Context, operation string) error
 
-	Audit *audit.Log // records calls that change something and calls that are refused; nil records none
+	Audit *audit.Log // records calls that change something and calls that are refused; nil keeps no record
 
 	Tools   []string     // names of the tools that there are; empty for all, see [ToolNames]
 	Limits  Limits       // of each client

@@ -49,7 +49,7 @@ func (t outputTable) DropOutput(ctx context.Context, id string) error {
 	return err
 }
 
-// withResult returns what reads an execution with its result.
+// withResult returns the function that reads an execution with its result.
 func withResult(s *Store) func(row record.Row) (yurt.Execution, error) {
 	return func(row record.Row) (yurt.Execution, error) { return record.ScanWithResult(row, outputTable{s}) }
 }

@@ -28,7 +28,7 @@ const (
 	defaultConns   = 16              // of a controller; the URL's pool_max_conns says otherwise
 	connectTimeout = 3 * time.Second // likewise connect_timeout
 	migrateLimit   = 5 * time.Minute // another controller may be at it
-	migrateLock    = 0x79757274      // the advisory lock of who migrates: "yurt"
+	migrateLock    = 0x79757274      // the advisory lock of a migration: "yurt"
 )
 
 //go:embed migrations/*.sql

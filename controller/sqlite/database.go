@@ -66,7 +66,7 @@ func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) 
 	return explainedRow{r.DB.QueryRowContext(ctx, text, args...)}
 }
 
-// list returns all rows that a statement reads. An error of the statement says what it was for; scan says so of its own errors.
+// list returns all rows that a statement reads. Errors of the statement name its purpose; scan names it in its own errors.
 func list[T any](ctx context.Context, r *reader, what, text string, args []any, scan func(row record.Row) (T, error)) ([]T, error) {
 	rows, err := r.QueryContext(ctx, text, args...)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *Store) due(ctx context.Context, now time.Time, n int) (expired []yurt.S
 	return expired, stale, rows.Err()
 }
 
-// refreshExpiry writes when a session expires. One that is gone is none's business.
+// refreshExpiry writes when a session expires. It leaves alone one that is gone.
 func (s *Store) refreshExpiry(ctx context.Context, id string) error {
 	var after kept
 	err := s.write.transact(ctx, func(tx *transaction) (err error) {

@@ -170,7 +170,7 @@ func (t *transaction) exec(text string, args ...any) (sql.Result, error) {
 	return statement.ExecContext(t.ctx, args...)
 }
 
-// erasing has a change overwrite in the file what it removes, and the log emptied soon. Both cost writes, so that only secrets are
+// erasing has a change overwrite the removed rows in the file, and the log emptied soon. Both cost writes, so that only secrets are
 // removed like this.
 func (t *transaction) erasing(change func() error) error {
 	if _, err := t.exec("PRAGMA secure_delete = ON"); err != nil {
@@ -182,7 +182,7 @@ func (t *transaction) erasing(change func() error) error {
 	return errors.Join(err, off)
 }
 
-// emptyLog writes the log back to the file and cuts it to nothing. It reports false while a reader still needs it.
+// emptyLog writes the log back to the file and empties it. It reports false while a reader still needs it.
 func (w *writer) emptyLog(ctx context.Context) (bool, error) {
 	done, err := w.take(ctx)
 	if err != nil {

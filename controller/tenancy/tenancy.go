@@ -41,7 +41,7 @@ type AdmitFunc func(ctx context.Context, tenant string) error
 // WithAdmission has a function asked before each execution of a tenant.
 func WithAdmission(admit AdmitFunc) Option { return func(d *divided) { d.admit = admit } }
 
-// Of returns the store divided among tenants. What else the store can do, the result can do.
+// Of returns the store divided among tenants. The result has the optional methods that the store has.
 func Of(store contract.Store, options ...Option) contract.Store {
 	d := &divided{
 		all: store, known: map[string]string{},

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// nobody is a node that fails whatever it is asked.
+// nobody is a node that fails each call.
 type nobody struct{ api.Node }
 
 func TestSocketIsItsOwnersAlone(t *testing.T) {

@@ -31,7 +31,7 @@ func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
 
 func modest() cgroup.Limits { return cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50} }
 
-// busySandbox makes a sandbox's cgroup with a run that uses a processor. The program, which needs nothing of init, is its init too.
+// busySandbox makes a sandbox's cgroup with a run that uses a processor. The program calls no init, and is its own.
 func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id string, run cgroup.Leaf, program *exec.Cmd) {
 	t.Helper()
 	id = yurt.NewSandboxID()
@@ -100,7 +100,7 @@ func used(t *testing.T, run cgroup.Leaf) time.Duration {
 	return after.CPU - before.CPU
 }
 
-// TestRequestsNameASandbox: each request refuses ids that are none, and those of sandboxes that are not there.
+// TestRequestsNameASandbox: each request refuses malformed ids, and those of sandboxes that are not there.
 func TestRequestsNameASandbox(t *testing.T) {
 	t.Parallel()
 	local, groups := withCgroups(t)
@@ -173,7 +173,7 @@ func TestFreezeThawAndEndOneSandbox(t *testing.T) {
 	}
 }
 
-// TestLimitStaysWithinTheNode: limits that no sandbox may have change nothing.
+// TestLimitStaysWithinTheNode: limits that no sandbox may have leave the cgroup as it was.
 func TestLimitStaysWithinTheNode(t *testing.T) {
 	t.Parallel()
 	local, groups := withCgroups(t)

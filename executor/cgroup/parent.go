@@ -94,7 +94,7 @@ func (m *Manager) boundParentV2(weight int64) error {
 }
 
 // denyHugePages keeps all groups from the huge pages that the host has put aside, which no limit of memory counts. The list of
-// system calls denies them too. It does nothing on a host without a controller for them.
+// system calls denies them too. On a host without a controller for them it returns nil.
 func (m *Manager) denyHugePages(dir string) error {
 	err := write(m.v2, "cgroup.subtree_control", "+hugetlb")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPreparedLeafIsNew: a leaf that was made ahead is like any other, is nobody's
-// second time, and goes with its group.
+// TestPreparedLeafIsNew: a leaf that was made ahead is like any other, is used
+// once only, and goes with its group.
 func TestPreparedLeafIsNew(t *testing.T) {
 	m := onV1(t)
 	g := createV1(t, m, "prepared", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})

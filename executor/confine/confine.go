@@ -25,7 +25,7 @@ import (
 
 // Bounds of one program.
 const (
-	Memory    = 256 << 20 // bytes, swap and what is in its directory included
+	Memory    = 256 << 20 // bytes, swap and the files in its directory included
 	Processes = 64        // threads included
 )
 

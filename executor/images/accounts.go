@@ -142,7 +142,7 @@ func (t tree) user(text string) (*yurt.User, error) {
 			return nil, err
 		}
 	}
-	if u.GID == 0 { // the group of root is nobody's either
+	if u.GID == 0 { // no account has the group of root either
 		u.GID = u.UID
 	}
 	if u.UID == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 )
 
-// unpackOrder says what the unpacker is to do. The layers follow.
+// unpackOrder is the order to the unpacker. The layers follow.
 type unpackOrder struct {
 	Bytes   int64   `json:"bytes"`   // of files, at most
 	Entries int     `json:"entries"` // of all layers, at most
@@ -28,7 +28,7 @@ type unpackAnswer struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// made returns how much there is, or why there is none.
+// made returns the counts of the unpacked tree, or the reason why it is missing.
 func (a unpackAnswer) made(ctx context.Context, r reference, count int) (layers.Made, error) {
 	if a.Code == "" {
 		return layers.Made{Bytes: a.Bytes, Entries: a.Entries}, nil

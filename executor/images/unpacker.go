@@ -151,7 +151,7 @@ func (b *blobReader) close() {
 	}
 }
 
-// takeBack gives an unpacked tree, which no process writes to any more, to root, and counts what is in it. It refuses all that no unpacker makes:
+// takeBack gives an unpacked tree, which no process writes to any more, to root, and counts its files. It refuses all that no unpacker makes:
 // one that was taken over may have made more.
 func takeBack(dir string) (layers.Made, error) {
 	var made layers.Made

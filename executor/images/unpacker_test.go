@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// takenOver is an unpacker that does what the body says, in Python. There it may call attempt, with a name and a function, and tell with a text, which ends up in
+// takenOver is an unpacker that runs the body, in Python. There it may call attempt, with a name and a function, and tell with a text, which ends up in
 // the error of the pull.
 func takenOver(t *testing.T, body string) (*Store, string) {
 	t.Helper()
@@ -58,7 +58,7 @@ def tell(code="archive_invalid"):
 	return open(t, Config{Registries: []string{registry.host}, Unpacker: path}), reference
 }
 
-// TestTakenOverUnpackerReachesNobody has it try what is beside its directory.
+// TestTakenOverUnpackerReachesNobody has it try for the files and sockets beside its directory.
 func TestTakenOverUnpackerReachesNobody(t *testing.T) {
 	t.Parallel()
 	canaries := make([]string, 0, 2)
@@ -154,7 +154,7 @@ func TestTakenOverUnpackerLeavesNothingElse(t *testing.T) {
 	}
 }
 
-// TestUnpackedFilesAreRoots looks at the owners of what the unpacker made as a user of its own.
+// TestUnpackedFilesAreRoots looks at the owners of the files that the unpacker made as a user of its own.
 func TestUnpackedFilesAreRoots(t *testing.T) {
 	t.Parallel()
 	registry := newLoopback(t)

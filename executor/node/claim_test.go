@@ -124,7 +124,7 @@ func TestManyClaimOneSandbox(t *testing.T) {
 	}
 }
 
-// TestReserveThatDies is nobody's to claim, or to destroy.
+// TestReserveThatDies: no caller can claim it or destroy it.
 func TestReserveThatDies(t *testing.T) {
 	t.Parallel()
 	testutil.NeedsSandboxes(t)

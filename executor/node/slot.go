@@ -207,7 +207,7 @@ func (n *Node) pause(ctx context.Context, d time.Duration) error {
 
 // RetireSlots ends up to so many slots of the template with the digest that belong to no session
 // and whose sandbox no session has claimed, and returns their ids. A claim gets a sandbox or the
-// slot is ended, never both. What a session has, or waits for, is left alone.
+// slot is ended, never both. Slots that a session has, or waits for, are left alone.
 func (b *slotBook) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
 	var ids []string
 	for len(ids) < most && ctx.Err() == nil {

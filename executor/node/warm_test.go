@@ -62,7 +62,7 @@ func kernelsOf(t *testing.T, e *executor.Executor, sandbox string) (kernels []st
 }
 
 // TestInterpreterIsThereAtTheClaim: the kernel of the context "default" runs before anybody
-// has the sandbox, is nobody's until it is used, and is the one that is used.
+// has the sandbox, belongs to no caller until it is used, and is the one that is used.
 func TestInterpreterIsThereAtTheClaim(t *testing.T) {
 	e := testutil.Executor(t)
 	s := claimAhead(t, e)

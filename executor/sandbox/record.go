@@ -14,7 +14,7 @@ type Record struct {
 	IDBase    uint32             `json:"id_base"`
 	CreatedAt time.Time          `json:"created_at"`
 	Init      procid.ID          `json:"init"`
-	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
+	Warm      bool               `json:"warm,omitempty"` // in the reserve: no session has it yet
 	Slot      string             `json:"slot,omitempty"` // that it is in
 	Phases    map[string]float64 `json:"phases_ms"`
 	PausedAt  *time.Time         `json:"paused_at,omitempty"`  // nil while it runs

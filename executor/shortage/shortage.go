@@ -37,7 +37,7 @@ type Group interface {
 	Find(name string) cgroup.Leaf
 }
 
-// Guard counts the processes of one sandbox that the kernel ended. The zero value has counted none. Its methods may be called concurrently.
+// Guard counts the processes of one sandbox that the kernel ended. The zero value is ready to use. Its methods may be called concurrently.
 type Guard struct {
 	mu   sync.Mutex
 	seen map[string]int64 // ends, by the name of the leaf

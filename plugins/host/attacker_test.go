@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// attacker is a runtime that was taken over: it does what the code says with all that its process may do, and answers with how it went.
+// attacker is a runtime that was taken over: it runs the code with all the rights of its process, and answers with the outcome.
 type attacker struct{ obedient }
 
 func (a attacker) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {

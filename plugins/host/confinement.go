@@ -23,7 +23,7 @@ type Confinement interface {
 	Start(cmd *exec.Cmd, program *os.File) (dir *os.File, release func() error, err error)
 }
 
-// WithConfinement sets how runtimes are started. Without it a process that has power over its host, such as root, starts none.
+// WithConfinement sets how runtimes are started. Without it a process that has power over its host, such as root, starts no runtime.
 func WithConfinement(c Confinement) Option { return func(o *options) { o.confinement = c } }
 
 // confinedDir is where a confined process sees its directory.

@@ -162,7 +162,7 @@ func TestTakenOverRuntimeStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// TestRuntimeHasNoPower reads what the kernel says of a runtime's process.
+// TestRuntimeHasNoPower reads the kernel's account of a runtime's process.
 func TestRuntimeHasNoPower(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)

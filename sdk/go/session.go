@@ -63,7 +63,7 @@ func (c *Client) Session(ctx context.Context, id string) (yurt.Session, error) {
 
 // SessionFilter narrows and pages a list of sessions. Zero fields do not filter.
 type SessionFilter struct {
-	IDPrefix   string // what the id begins with, such as "ses_4q7k"
+	IDPrefix   string // the beginning of the id, such as "ses_4q7k"
 	TemplateID string
 	State      yurt.SessionState
 	Live       bool // only those that have not ended

@@ -8,8 +8,8 @@ import (
 // The comments of the whole tree are better than the goal for a package. These limits are the present figures: they may only be
 // lowered.
 const (
-	vagueNow = 0.4
-	emptyNow = 0.4
+	vagueNow = 0.3
+	emptyNow = 0.3
 )
 
 func TestComments(t *testing.T) {

@@ -80,7 +80,7 @@ func kindsOf(rule seccomp.Rule) []string {
 	return kinds
 }
 
-// hoardingTime is how long the processes of a hoard take what they can.
+// hoardingTime is how long the processes of a hoard allocate.
 const hoardingTime = 2 * time.Second
 
 func (h hoard) program() string {

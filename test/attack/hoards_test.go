@@ -1,7 +1,7 @@
 package attack
 
 // hoard is a kind of thing that the kernel holds for a process, and the Python function that takes as much of
-// it as it can. It is derived from nothing but the calls in its name: see TestEveryKindIsFilled.
+// it as it can. It is derived from the calls in its name alone: see TestEveryKindIsFilled.
 type hoard struct {
 	// kinds are the system calls that make it; of sockets, the domain, type and protocol too.
 	kinds []string

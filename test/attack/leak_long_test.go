@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// TestHoardsThatLeakAreSeen: the measure of [TestHoards] exceeds its bound where the kernel's memory has none. A measure that sees
+// TestHoardsThatLeakAreSeen: the measure of [TestHoards] exceeds its bound where the kernel's memory is unbounded. A measure that sees
 // too little would find every hoard within its bound.
 func TestHoardsThatLeakAreSeen(t *testing.T) {
 	testutil.NeedsSandboxes(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestSocketsThatInitKeeps: sockets of netlink, and queues of connections, are as many as a sandbox may have,
-// whoever holds them, and work like any others.
+// whichever process holds them, and work like any others.
 func TestSocketsThatInitKeeps(t *testing.T) {
 	layers := func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = true }
 	for name, change := range map[string]func(*yurt.SandboxSpec){"one layer": nil, "per execution": layers} {

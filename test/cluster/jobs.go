@@ -24,8 +24,8 @@ func (c *NomadCluster) Run(t testing.TB, hcl string) *nomad.Job {
 	return job
 }
 
-// WaitAlloc waits until an allocation of the job is as wanted, and returns it. If none gets there
-// in time, the test fails and describes the allocations.
+// WaitAlloc waits until an allocation of the job is as wanted, and returns it. If the time is over before,
+// the test fails and describes the allocations.
 func (c *NomadCluster) WaitAlloc(t testing.TB, jobID, what string, wanted func(*nomad.Allocation) bool) *nomad.Allocation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

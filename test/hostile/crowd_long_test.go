@@ -18,7 +18,7 @@ const goal = 1.5
 const making = 2
 
 // TestCrowdsOfEveryKind puts hostile sandboxes of every kind, ten at once, beside one that works, and holds the work and the API to the
-// goal. It needs a machine that does nothing else, and takes less than two minutes. Clients that flood the API are no sandboxes: no quota
+// goal. It needs a machine without other work, and takes less than two minutes. Clients that flood the API are no sandboxes: no quota
 // of a sandbox bounds them, and TestCrowd has them.
 func TestCrowdsOfEveryKind(t *testing.T) {
 	testutil.NeedsSandboxes(t)

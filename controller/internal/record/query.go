@@ -38,7 +38,7 @@ func (c *Conditions) Created(in contract.Period) {
 	}
 }
 
-// nanoseconds returns the time as the databases keep it. One beyond what they can keep is the first or the last that they can.
+// nanoseconds returns the time as the databases keep it. For a time outside their range it returns the nearest end of the range.
 func nanoseconds(at time.Time) int64 {
 	switch {
 	case at.Before(time.Unix(0, math.MinInt64)):

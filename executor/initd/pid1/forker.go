@@ -108,7 +108,7 @@ func (f *forker) run(ready chan<- error) {
 		return
 	}
 	ready <- nil
-	reply := <-f.handed // nothing is forked before calls are handed over
+	reply := <-f.handed // no process is forked before calls are handed over
 	fd, err := sockets.Load(sockets.Setting{Loads: f.setting.filter != nil, BoundsTCP: !f.clones(), OwnNetwork: f.setting.ownNetwork})
 	reply <- handedCalls{fd, err}
 	for req := range f.requests {

@@ -15,7 +15,7 @@ import (
 )
 
 // Bounds of connections that wait to be accepted, for all sockets of TCP in a sandbox that listen.
-// Each can hold about twice what tcp_rmem allows a socket, and no cgroup is charged for it.
+// Each can hold about twice the memory that tcp_rmem allows a socket, and no cgroup is charged for it.
 const (
 	MaxWaiting = 64 // and one more for each of MaxListens
 	MaxListens = 48

@@ -1,4 +1,4 @@
-// Package overlay makes mounts that show directories one over the other, and that nobody can write to. The files have inodes of
+// Package overlay makes mounts that show directories one over the other, and that no process can write to. The files have inodes of
 // their own in each mount: a lock or a watch of one does not reach the directories or another mount of them.
 package overlay
 

@@ -61,7 +61,7 @@ func RegisterCompletion(cmd *cobra.Command, flag string, offer cobra.CompletionF
 	}
 }
 
-// Ask lists the words that complete the begun one. A server that does not answer completes none.
+// Ask lists the words that complete the begun one. Without an answer of the server the list is empty.
 func (a *App) Ask(ctx context.Context, list lister, begun string) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()

@@ -45,7 +45,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Start serves metrics until stop is called, which waits for the end. Without an address it does nothing.
+// Start serves metrics until stop is called, which waits for the end. Without an address it serves no metrics.
 func (f *Flags) Start(ctx context.Context, logger *slog.Logger, metrics ...prometheus.Collector) (stop func(), err error) {
 	if f.Address == "" {
 		return func() {}, nil
