@@ -149,7 +149,7 @@ echo "import seven from 'seven'; export { default as six } from './mine.mjs'; ex
 				}
 			}
 			for _, code := range []string{"import mine from './mine.mjs'; console.log(mine)", "import('./mine.mjs').then((mine) => console.log(mine.default))"} {
-				if r := n.run(code, in, lib, testutil.InContext("")); r.Stdout != "42\n" {
+				if r := n.run(code, in, more, testutil.InContext("")); r.Stdout != "42\n" {
 					t.Errorf("without a context, %s\nprints %q (error %+v)", code, r.Stdout, r.Error)
 				}
 			}
