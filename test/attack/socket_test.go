@@ -115,6 +115,17 @@ assert more(*netlink) == 'ENOBUFS' and len(kept) == 16, len(kept)
 while kept: kept.pop().close()
 assert more(*netlink) == 'ENOBUFS' and len(kept) == 16, len(kept)
 `,
+		"refusals that do not last": untilRefused + `
+for kind, bounded in ((socket.AF_NETLINK, socket.SOCK_RAW, 0), True), ((socket.AF_INET, socket.SOCK_STREAM), ':memory:' in open('/proc/self/cgroup').read()):
+    if not bounded: continue
+    assert more(*kind) == 'ENOBUFS'
+    began = time.monotonic()
+    for _ in range(50): fails('a socket', lambda: socket.socket(*kind))
+    took = time.monotonic() - began
+    if took > 3: got('50 refusals took', took)
+    kept.pop().close(); kept.append(socket.socket(*kind)) # a socket that was closed makes room at once
+    while kept: kept.pop().close()
+`,
 		"no other netlink": `
 for protocol in range(1, 32):
     try: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol); got('netlink', protocol)

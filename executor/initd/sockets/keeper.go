@@ -15,7 +15,7 @@ import (
 // that no cgroup is charged for.
 const MaxNetlink = 16
 
-// patience is how long a caller waits for another socket to be closed, when there are as many as
+// patience is how long callers wait for another socket to be closed, when there are as many as
 // there may be: programs need one of netlink for a moment, to ask for addresses.
 const (
 	patience = 200 * time.Millisecond
@@ -30,8 +30,8 @@ type Keeper struct {
 	made    *register // of TCP
 	listens *register
 
-	tcp       counter    // of made, or namespace
-	namespace *namespace // nil if it is not the sandbox's alone
+	forNetlink, forTCP room
+	namespace          *namespace // that counts those of TCP; nil if it is not the sandbox's alone
 }
 
 // counter counts sockets of a kind.
@@ -52,10 +52,13 @@ func New(fd int, ownNetwork bool) (*Keeper, error) {
 		return nil, err
 	}
 	// Not blocking, so that Go's own poller waits, and no thread does.
-	k := &Keeper{calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens, tcp: made}
+	k := &Keeper{
+		calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens,
+		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP},
+	}
 	if ownNetwork {
 		k.namespace = &namespace{calls: make(map[uint32]struct{})}
-		k.tcp = k.namespace
+		k.forTCP.counter = k.namespace
 	}
 	return k, nil
 }
@@ -131,9 +134,9 @@ func (k *Keeper) make(c *call) {
 	switch c.number {
 	case unix.SYS_SOCKET:
 		if domain := uint32(c.args[0]); domain == unix.AF_NETLINK { // the kernel takes 32 bits
-			k.makeSocket(c, k.netlink, k.netlink, MaxNetlink)
+			k.makeSocket(c, k.netlink, &k.forNetlink)
 		} else {
-			k.makeSocket(c, k.made, k.tcp, MaxTCP)
+			k.makeSocket(c, k.made, &k.forTCP)
 		}
 	case unix.SYS_CONNECT:
 		k.letConnect(c)
@@ -157,7 +160,7 @@ func (k *Keeper) answer(c *call, err error) {
 // letConnect lets the kernel go on with the call. It is no matter which socket the call is for by then: it connects one at most.
 func (k *Keeper) letConnect(c *call) {
 	delete(k.namespace.calls, c.thread) // its last one has returned
-	if err := awaitRoom(k.namespace, MaxTCP); err != nil {
+	if err := k.forTCP.await(); err != nil {
 		k.answer(c, err)
 		return
 	}
@@ -166,9 +169,9 @@ func (k *Keeper) letConnect(c *call) {
 	_ = ask(k.fd, sendReply, unsafe.Pointer(&r))
 }
 
-// makeSocket makes a socket, of which there may be so many by the counter, enters it in the register, and hands it to the caller.
-func (k *Keeper) makeSocket(c *call, r *register, counted counter, most int) {
-	if err := awaitRoom(counted, most); err != nil {
+// makeSocket makes a socket if there is room, enters it in the register, and hands it to the caller.
+func (k *Keeper) makeSocket(c *call, r *register, space *room) {
+	if err := space.await(); err != nil {
 		k.answer(c, err)
 		return
 	}
@@ -189,20 +192,30 @@ func (k *Keeper) makeSocket(c *call, r *register, counted counter, most int) {
 	}
 }
 
-// awaitRoom returns when there may be one more socket.
-func awaitRoom(c counter, most int) error {
-	for waited := time.Duration(0); ; waited += pause {
-		n, err := c.count()
-		if err != nil {
+// room is how many sockets of a kind there may be.
+type room struct {
+	counter
+
+	most int
+	full time.Time // since when there have been as many as there may be; zero if one was let through last
+}
+
+// await returns when there may be one more socket. It waits for as long as there has been no room for less than [patience]: calls are
+// made one after the other, so a program that goes on in spite of refusals holds up the others of its sandbox once.
+func (r *room) await() error {
+	for ; ; time.Sleep(pause) {
+		n, err := r.count()
+		switch {
+		case err != nil:
 			return err
-		}
-		if n < most {
+		case n < r.most:
+			r.full = time.Time{}
 			return nil
-		}
-		if waited >= patience {
+		case r.full.IsZero():
+			r.full = time.Now()
+		case time.Since(r.full) >= patience:
 			return unix.ENOBUFS
 		}
-		time.Sleep(pause)
 	}
 }
 
