@@ -3,6 +3,7 @@ package clientlimits
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -73,6 +74,55 @@ func TestClientThatStopsReading(t *testing.T) {
 	})).ServeHTTP(conn, upload)
 	if len(conn.read) < 2 || !conn.read[len(conn.read)-1].IsZero() {
 		t.Errorf("the upload had the deadlines %v, want some, and none at its end", conn.read)
+	}
+}
+
+// TestConnectionsAreCapped: a connection beyond the cap waits until another one ends.
+func TestConnectionsAreCapped(t *testing.T) {
+	open, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := Listen(open)
+	defer listener.Close()
+	accepted := make(chan net.Conn, MaxConnections+1)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	var first net.Conn
+	for n := range MaxConnections + 1 {
+		client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", open.Addr().String())
+		if err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+		defer client.Close()
+		if n == MaxConnections {
+			break
+		}
+		served := <-accepted
+		defer served.Close()
+		if n == 0 {
+			first = served
+		}
+	}
+	select {
+	case <-accepted:
+		t.Fatalf("connection %d is served beside the others", MaxConnections+1)
+	case <-time.After(200 * time.Millisecond):
+	}
+	first.Close()
+	select {
+	case conn := <-accepted:
+		conn.Close()
+	case <-time.After(5 * time.Second):
+		t.Error("a connection still waits after another one has ended")
 	}
 }
 
