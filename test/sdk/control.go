@@ -205,12 +205,23 @@ func (f *Faults) passing() http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(f.target.Load())
 			r.Out.Host = r.In.Host
+			r.Out.Body = whole(r.In)
 		},
 		ModifyResponse: f.spoil,
 		// A client sees a connection that breaks, as it would without the proxy.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0), // of each cut
 	}
+}
+
+// whole returns the body of a request, read as a whole if it is short. Go's server closes a body when an answer begins, and Go's client
+// looks for more of it until then, so that an answer that comes at once would break off now and then.
+func whole(r *http.Request) io.ReadCloser {
+	if r.ContentLength <= 0 || r.ContentLength > 1<<20 {
+		return r.Body
+	}
+	data, _ := io.ReadAll(r.Body) // a part is refused, being shorter than its length
+	return io.NopCloser(bytes.NewReader(data))
 }
 
 // spoil breaks an answer off if that was asked for.
