@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/older"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
@@ -192,7 +193,7 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.settings, err = a.readOlder(); err != nil {
+	if s.settings, err = older.Read(a.Env); err != nil {
 		return nil, err
 	}
 	if err := s.trace(ctx, a, &f.traces, "controller"); err != nil {

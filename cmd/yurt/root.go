@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/nodecmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/runtimecmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/sessioncmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/templatecmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/tenantcmd"
@@ -54,7 +55,7 @@ Check this host:            yurt doctor`,
 		newTenantCommand(a),
 		newUsageCommand(a),
 		newAuditCommand(a),
-		newRuntimeCommand(a),
+		runtimecmd.New(a.App, runtimeHost{a}),
 		newDoctorCommand(a),
 		newExecutorCommand(a),
 		newConfigCommand(a),

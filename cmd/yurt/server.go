@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keeping"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/older"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
@@ -47,8 +48,8 @@ type apiServer struct {
 	api        *httpapi.API
 	mcp        *mcp.Server // nil where no MCP is served
 	mcpFlags   *mcpFlags
-	older      *se.API        // nil where the older runtime's API is not served
-	settings   *olderSettings // likewise
+	older      *se.API         // nil where the older runtime's API is not served
+	settings   *older.Settings // likewise
 	store      *storage.Storage
 	doors      *doors.Doors
 	tracer     trace.Tracer // nil where requests are not traced
@@ -102,7 +103,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 		return err
 	}
 	if s.settings != nil {
-		s.settings.warm(templates)
+		s.settings.Warm(templates)
 	}
 	if s.doors, err = guards.Open(s.store, s.logger, s.metrics); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	beside := map[string]http.Handler{}
 	var err error
 	if s.settings != nil {
-		s.older, err = se.New(se.Config{Sessions: s.controller, Executions: s.controller, Files: s.controller, Defaults: s.settings.defaults, Logger: s.logger})
+		s.older, err = se.New(se.Config{Sessions: s.controller, Executions: s.controller, Files: s.controller, Defaults: s.settings.Defaults, Logger: s.logger})
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package runtimecmd
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/golang"
 )
 
-func newRuntimePrepareCommand(a *app) *cobra.Command {
+func newPrepareCommand(a *app) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "prepare go",

@@ -1,4 +1,4 @@
-package main
+package runtimecmd
 
 import (
 	"context"
@@ -13,14 +13,13 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/conformance"
 )
 
-func newRuntimeTestCommand(a *app) *cobra.Command {
-	var f runtimeTestFlags
+func newTestCommand(a *app) *cobra.Command {
+	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test PATH",
 		Short: "Run the conformance suite on a language runtime, in sandboxes on this machine",
@@ -40,7 +39,7 @@ language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fa
 	return cmd
 }
 
-type runtimeTestFlags struct{ samples, template, run string }
+type testFlags struct{ samples, template, run string }
 
 // verdict is the outcome of one case.
 type verdict struct {
@@ -49,7 +48,7 @@ type verdict struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) error {
+func (a *app) testRuntime(ctx context.Context, path string, f testFlags) error {
 	chosen, err := regexp.Compile(f.run)
 	if err != nil {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--run", "it is no regular expression: %w", err)
@@ -63,11 +62,11 @@ func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) 
 	if err != nil {
 		return err
 	}
-	node, err := a.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = pluginDir })
+	node, err := a.host.Start(ctx, pluginDir)
 	if err != nil {
 		return cli.InitFailure(err)
 	}
-	defer node.remove(ctx)
+	defer node.Remove(ctx)
 	template := hcl.WithDefaults(yurt.Template{Name: name})
 	if f.template != "" {
 		if template, err = cli.FindTemplate(f.template, name, &hcl.Parser{}); err != nil {
@@ -76,11 +75,11 @@ func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) 
 	}
 	template.Runtimes = []string{name}
 	target := &conformance.Target{Language: name, Samples: samples}
-	if target.Execute, err = node.runsIn(ctx, template); err != nil {
+	if target.Execute, err = runsIn(ctx, node, template); err != nil {
 		return cli.InitFailure(err)
 	}
 	template.RootFS = yurt.RootFS{HostPaths: []string{"/usr/bin/env"}}
-	if target.ExecuteBare, err = node.runsIn(ctx, template); err != nil {
+	if target.ExecuteBare, err = runsIn(ctx, node, template); err != nil {
 		return cli.InitFailure(err)
 	}
 	cases := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return !chosen.MatchString(c.Name) })
@@ -111,7 +110,7 @@ func (a *app) isolateRuntime(path string) (dir, name string, err error) {
 }
 
 // runsIn makes a sandbox of the template and returns a function that runs executions in it.
-func (n *privateNode) runsIn(ctx context.Context, template yurt.Template) (func(context.Context, yurt.ExecutionSpec) (*yurt.Result, error), error) {
+func runsIn(ctx context.Context, n Node, template yurt.Template) (func(context.Context, yurt.ExecutionSpec) (*yurt.Result, error), error) {
 	sandbox, err := n.CreateSandbox(ctx, yurt.SandboxSpec{
 		ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()),
 	})

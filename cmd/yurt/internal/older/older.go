@@ -1,4 +1,5 @@
-package main
+// Package older reads the variables of the older runtime, which a server takes in place of settings of its own.
+package older
 
 import (
 	"strconv"
@@ -7,18 +8,18 @@ import (
 	"github.com/yurtrun/yurt/controller/se"
 )
 
-// olderSettings are the variables of the older runtime that a server reads, for sessions of its API and the
+// Settings are the variables of the older runtime that a server reads, for sessions of its API and the
 // warm pool of the default template.
-type olderSettings struct {
-	defaults se.Defaults
+type Settings struct {
+	Defaults se.Defaults
 	poolSize int // 0 where it is not set
 }
 
-const maxOlderPool = 1000
+const maxPool = 1000
 
-// readOlder reads the variables of the older runtime.
-func (a *app) readOlder() (*olderSettings, error) {
-	s := &olderSettings{}
+// Read reads the variables from an environment, which returns a default for a variable that is not set.
+func Read(env func(name, otherwise string) string) (*Settings, error) {
+	s := &Settings{}
 	for _, setting := range []struct {
 		name string
 		read func(name, value string) error
@@ -29,7 +30,7 @@ func (a *app) readOlder() (*olderSettings, error) {
 		{"SANDBOX_POOL_SIZE", s.readPool},
 		{"SANDBOX_ALLOW_NETWORK", refuseNetwork},
 	} {
-		if value := a.Env(setting.name, ""); value != "" {
+		if value := env(setting.name, ""); value != "" {
 			if err := setting.read(setting.name, value); err != nil {
 				return nil, err
 			}
@@ -38,8 +39,8 @@ func (a *app) readOlder() (*olderSettings, error) {
 	return s, nil
 }
 
-// warm sets the warm pool of the default template.
-func (s *olderSettings) warm(templates []yurt.Template) {
+// Warm sets the warm pool of the default template.
+func (s *Settings) Warm(templates []yurt.Template) {
 	for i := range templates {
 		if pool := &templates[i].WarmPool; templates[i].Name == yurt.DefaultTemplate && s.poolSize > 0 {
 			pool.Min, pool.Max = s.poolSize, max(pool.Max, s.poolSize)
@@ -47,38 +48,38 @@ func (s *olderSettings) warm(templates []yurt.Template) {
 	}
 }
 
-func (s *olderSettings) readCPU(name, value string) error {
+func (s *Settings) readCPU(name, value string) error {
 	cores, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(cores >= yurt.MinCPU && cores <= yurt.MaxCPU) { // also false for NaN
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%.40q is not a number of cores; give %v to %v", value, yurt.MinCPU, yurt.MaxCPU)
 	}
-	s.defaults.CPU = cores
+	s.Defaults.CPU = cores
 	return nil
 }
 
-func (s *olderSettings) readMemory(name, value string) error {
+func (s *Settings) readMemory(name, value string) error {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "%.40q is not a number of KB; give one such as 131072", value)
 	}
-	s.defaults.Memory, err = se.Kilobytes(name, n)
+	s.Defaults.Memory, err = se.Kilobytes(name, n)
 	return err
 }
 
-func (s *olderSettings) readTimeout(name, value string) error {
+func (s *Settings) readTimeout(name, value string) error {
 	seconds, err := strconv.ParseFloat(value, 64)
 	most := yurt.MaxExecutionTimeout.Seconds()
 	if err != nil || !(seconds > 0 && seconds <= most) {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%.40q is not a number of seconds; give more than 0 and at most %v", value, most)
 	}
-	s.defaults.Timeout, err = yurt.ParseDuration(value)
+	s.Defaults.Timeout, err = yurt.ParseDuration(value)
 	return err
 }
 
-func (s *olderSettings) readPool(name, value string) error {
+func (s *Settings) readPool(name, value string) error {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 || n > maxOlderPool {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%.40q is not a number of sandboxes; give 0 to %d", value, maxOlderPool)
+	if err != nil || n < 0 || n > maxPool {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, name, "%.40q is not a number of sandboxes; give 0 to %d", value, maxPool)
 	}
 	s.poolSize = n
 	return nil
