@@ -1,12 +1,15 @@
 package seccomp
 
+import "golang.org/x/sys/unix"
+
 func files() Group {
 	return Group{
-		Name:   "files",
-		Reason: "Programs read and write files. Mounts, permissions and landlock say which. Handles of files can be made and not opened.",
-		Rules: []Rule{allow(
+		Name: "files",
+		Reason: "Programs read and write files. Mounts, permissions and landlock say which. Handles of files can be made and not opened. " +
+			"The number of locks is bounded by yurt-init; leases and notices of directories, which are kinds of locks too, are left out.",
+		Rules: slicesOf([]Rule{allow(
 			"access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup", "dup2", "dup3",
-			"faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchown", "fchownat", "fcntl",
+			"faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchown", "fchownat",
 			"fdatasync", "fgetxattr", "flistxattr", "flock", "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate",
 			"futimesat", "getcwd", "getdents", "getdents64", "getxattr", "lchown", "lgetxattr", "link", "linkat", "listxattr",
 			"llistxattr", "lremovexattr", "lseek", "lsetxattr", "lstat", "mkdir", "mkdirat", "mknod", "mknodat", "name_to_handle_at",
@@ -14,8 +17,34 @@ func files() Group {
 			"readahead", "readlink", "readlinkat", "readv", "removexattr", "rename", "renameat", "renameat2", "rmdir", "sendfile",
 			"setxattr", "stat", "statfs", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "truncate", "umask",
 			"unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
-		)},
+		)}, each(Allow, "fcntl", 1, descriptorRequests()), each(unix.EINVAL, "fcntl", 1, unknownRequests())),
 	}
+}
+
+// Requests of fcntl(2) of which x/sys/unix has no names.
+const (
+	getOwnerUsers = 17
+	getLock64     = 12 // this one and the next two are of 32-bit kernels
+	setLock64     = 13
+	waitLock64    = 14
+	cancelLock    = 1029
+)
+
+// descriptorRequests are those of fcntl(2) that code may make.
+func descriptorRequests() []uint64 {
+	return []uint64{
+		unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_DUPFD_QUERY, unix.F_CREATED_QUERY, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
+		unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW, unix.F_GETLEASE,
+		unix.F_GETOWN, unix.F_SETOWN, unix.F_GETOWN_EX, unix.F_SETOWN_EX, getOwnerUsers, unix.F_GETSIG, unix.F_SETSIG,
+		unix.F_GETPIPE_SZ, unix.F_SETPIPE_SZ, unix.F_GET_SEALS, unix.F_ADD_SEALS, unix.F_GET_RW_HINT, unix.F_SET_RW_HINT,
+		unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
+	}
+}
+
+// unknownRequests are those that code is told that this kernel has not. Leases and delegations are locks that outlive every descriptor of
+// a file that is mapped.
+func unknownRequests() []uint64 {
+	return []uint64{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SETDELEG, unix.F_GETDELEG, getLock64, setLock64, waitLock64, cancelLock}
 }
 
 func watches() Group {

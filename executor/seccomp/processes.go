@@ -5,10 +5,13 @@ import "golang.org/x/sys/unix"
 // namespaces are the flags of clone(2) that make one.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
 
+// threadWithFiles are flags of clone(2). All threads of a process have the same files, so that yurt-init can count the locks in them.
+const threadWithFiles = unix.CLONE_THREAD | unix.CLONE_FILES
+
 func processes() Group {
 	return Group{
 		Name: "processes and threads",
-		Reason: "Programs start others. A filter cannot see the flags of clone3, so that C libraries are told to use clone. The personality may switch " +
+		Reason: "Programs start others. A filter cannot see the flags of clone3, so that C libraries are told to use clone. A thread has the files of its process. The personality may switch " +
 			"the layout of addresses and the name of the system alone. A filter of code's own would take executable memory of which the host has one store, " +
 			"and is refused as by a kernel without them; modify_ldt is left out.",
 		Rules: append([]Rule{
@@ -18,7 +21,8 @@ func processes() Group {
 				"process_mrelease", "restart_syscall", "rseq", "set_robust_list", "set_thread_area", "set_tid_address", "setpgid",
 				"setsid", "vfork", "wait4", "waitid", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self",
 			),
-			allowIf("clone", without(0, namespaces)),
+			allowIf("clone", without(0, namespaces|unix.CLONE_THREAD)),
+			allowIf("clone", Condition{Arg: 0, Mask: namespaces | threadWithFiles, Value: threadWithFiles}),
 			answer(unix.ENOSYS, "clone3"),
 			allowIf("seccomp", is(0, unix.SECCOMP_SET_MODE_STRICT)),
 			allowIf("seccomp", is(0, unix.SECCOMP_GET_ACTION_AVAIL)),

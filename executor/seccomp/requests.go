@@ -67,7 +67,9 @@ func socketRequests() []uint64 {
 
 // initRequests are those of yurt-init, which is under the list too, about calls that the kernel hands
 // over to it. No other process has a descriptor that takes them.
-func initRequests() []uint64 { return []uint64{0xc0502100, 0xc0182101, 0x40082102, 0x40182103} }
+func initRequests() []uint64 {
+	return []uint64{0xc0502100, 0xc0182101, 0x40082102, 0x40182103, 0x40082104}
+}
 
 func requests() Group {
 	return Group{

@@ -224,7 +224,8 @@ def go():
 import fcntl
 os.mkfifo('/workspace/fifo'); os.mkdir('/workspace/d'); os.mkfifo('/workspace/d/fifo')
 socket.socket(socket.AF_UNIX).bind('/workspace/socket')
-leased = open('/workspace/leased', 'w+'); signal.signal(signal.SIGIO, signal.SIG_IGN); fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+leased = open('/workspace/leased', 'w+'); signal.signal(signal.SIGIO, signal.SIG_IGN)
+fails('a lease', lambda: fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK))
 locked = open('/workspace/locked', 'w'); fcntl.lockf(locked, fcntl.LOCK_EX); fcntl.flock(locked, fcntl.LOCK_EX)
 def go(): time.sleep(60)
 `,

@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -308,7 +307,7 @@ func fillAll(t *testing.T, sandboxes int, chosen func(hoard) bool) {
 			for i := range list {
 				list[i] = a.create(t, func(s *yurt.SandboxSpec) { s.Template.Isolation.SystemCalls = nil })
 			}
-			most := cmp.Or(h.most, uncharged) * int64(len(list))
+			most := uncharged * int64(len(list))
 			lost := a.fill(t, h, list, most)
 			t.Logf("%.1f MiB are charged to no cgroup", float64(lost)/(1<<20))
 			if lost > most {

@@ -8,8 +8,6 @@ type hoard struct {
 	fill  string
 	smoke bool // it is among those that long tests fill in ten sandboxes at once, and `make test` in one unless it is slow
 	slow  bool // to fill it takes half a minute or more
-	// most is a bound other than uncharged for a kind that the kernel neither charges nor bounds, and docs/SECURITY.md names.
-	most int64
 }
 
 // hoards fill every kind of object that the list of system calls lets code make.
@@ -219,11 +217,39 @@ keep(make)
 for n in range(100000): open(f'/tmp/watched/{n % 3000}/' + 'x' * 200, 'w').close()
 `,
 		},
-		"locks of files": {
-			kinds: []string{"fcntl", "flock"}, smoke: true, most: 128 << 20,
+		"locks of ranges": {
+			kinds: []string{"fcntl"}, smoke: true,
 			fill: `
 f = open(f'/tmp/locks{at}', 'w')
 for n in range(1 << 30): fcntl.fcntl(f, 6, st.pack('hhqqi4x', 1, 0, (1 << 40) - 2 * n, 1, 0))
+`,
+		},
+		"locks of files": {
+			kinds: []string{"flock"}, smoke: true,
+			fill: `
+path = f'/tmp/locked{at}'; open(path, 'w').write('x')
+def make():
+    fd = os.open(path, 0); fcntl.flock(fd, fcntl.LOCK_SH); return fd
+keep(make)
+`,
+		},
+		"locks of files that are mapped": {
+			kinds: []string{"flock"}, smoke: true,
+			fill: `
+path = f'/tmp/locked{at}'; open(path, 'w').write('x')
+libc.mmap.restype = ctypes.c_void_p
+while True:
+    fd = os.open(path, 0); fcntl.flock(fd, fcntl.LOCK_SH)
+    if libc.mmap(None, 4096, 1, 1, fd, 0) == ctypes.c_void_p(-1).value: break
+    os.close(fd)
+`,
+		},
+		"owners of files": {
+			kinds: []string{"fcntl"},
+			fill: `
+def make():
+    fd = os.open('/dev/null', 0); fcntl.fcntl(fd, 8, os.getpid()); return fd
+keep(make)
 `,
 		},
 		"files and their attributes": {

@@ -118,7 +118,7 @@ func Run(ctx context.Context, args []string) error {
 	if err := harden(allowing(program, forker.needs()...)); err != nil {
 		return err
 	}
-	keeper, err := keepSockets(forker)
+	keeper, err := keepSockets(forker, o.mounts.processes)
 	if err != nil {
 		return err
 	}
@@ -139,12 +139,12 @@ func Run(ctx context.Context, args []string) error {
 }
 
 // keepSockets has calls of code handed over that its list does not let it make alone.
-func keepSockets(f *forker) (*sockets.Keeper, error) {
+func keepSockets(f *forker, processes *os.File) (*sockets.Keeper, error) {
 	calls, err := f.handOver()
 	if err != nil {
 		return nil, err
 	}
-	return sockets.New(calls, f.setting.ownNetwork)
+	return sockets.New(calls, f.setting.ownNetwork, processes)
 }
 
 // newForker makes the forker, in the setting that the options and this kernel make.

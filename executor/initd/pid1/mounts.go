@@ -25,6 +25,8 @@ type mounts struct {
 	empty    string   // an empty directory, which masks others
 	last     bool     // init gives up the right to mount afterwards
 	view     view     // of /proc
+
+	processes *os.File // of a /proc for init alone, see openProcesses
 }
 
 // view says which files of /proc are replaced by the sandbox's own, and all others masked that it is not known to need.
@@ -76,6 +78,10 @@ func (m *mounts) make() (*procview.View, error) {
 			return nil, fmt.Errorf("mounting at %s: %w", fs.target, err)
 		}
 	}
+	var err error
+	if m.processes, err = openProcesses(); err != nil {
+		return nil, err
+	}
 	for _, path := range m.readonly {
 		if err := makeReadonly(path); err != nil && !errors.Is(err, unix.ENOENT) {
 			return nil, fmt.Errorf("making %s read-only: %w", path, err)
@@ -92,6 +98,27 @@ func (m *mounts) make() (*procview.View, error) {
 		return own, giveUp(unix.CAP_SYS_ADMIN)
 	}
 	return own, nil
+}
+
+// openProcesses opens a /proc that is mounted nowhere. All processes are in it: the sandbox's own /proc hides those from init whose program
+// may not be read. It has to be made before parts of that are masked, since the kernel refuses one to a sandbox whose /proc is covered in part.
+func openProcesses() (*os.File, error) {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if errors.Is(err, unix.EPERM) {
+		return os.Open("/proc") // the launcher has mounted all
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a /proc of init's own: %w", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return nil, fmt.Errorf("making a /proc of init's own: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("making a /proc of init's own: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "processes"), nil
 }
 
 // replace mounts the files of the view, and adds to those masked all of /proc that is not known.

@@ -1,5 +1,5 @@
 // Package sockets has yurt-init make some system calls in the place of code: making sockets of netlink, beginning to
-// listen, and on cgroup v1 making sockets of TCP.
+// listen, and on cgroup v1 making sockets of TCP. Calls that lock files come the same way and are counted by executor/initd/filelocks.
 //
 // The kernel charges the queues of such sockets to no cgroup: messages of netlink that are not read, and connections that are
 // not accepted with all that came by them. No setting of the kernel bounds their number for a sandbox as a whole, so yurt-init
@@ -8,5 +8,5 @@
 // message that was.
 //
 // A Keeper makes the call itself and does not let the kernel go on with it: the caller could have put another socket in the place of
-// the one that was looked at. The exception is connecting on cgroup v1, for which no socket is looked at.
+// the one that was looked at. The exceptions are connecting on cgroup v1 and locking, for which no file is looked at.
 package sockets

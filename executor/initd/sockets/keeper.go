@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/initd/filelocks"
 )
 
 // MaxNetlink is how many sockets of netlink a sandbox may have. Each can hold some 250 KiB
@@ -32,13 +35,16 @@ type Keeper struct {
 
 	forNetlink, forTCP room
 	namespace          *namespace // that counts those of TCP; nil if it is not the sandbox's alone
+
+	locks *filelocks.Budget
 }
 
 // counter counts sockets of a kind.
 type counter interface{ count() (int, error) }
 
-// New returns a keeper of the calls that come by the descriptor, which is its own from then on. ownNetwork is that of [Setting].
-func New(fd int, ownNetwork bool) (*Keeper, error) {
+// New returns a keeper of the calls that come by the descriptor, which is its own from then on. ownNetwork is that of [Setting], and
+// proc a /proc with all processes of the sandbox.
+func New(fd int, ownNetwork bool, proc *os.File) (*Keeper, error) {
 	netlink, err := newRegister()
 	if err != nil {
 		return nil, err
@@ -51,10 +57,11 @@ func New(fd int, ownNetwork bool) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, _, _ = syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), setFlags, wakeHere) // an older kernel is slower
 	// Not blocking, so that Go's own poller waits, and no thread does.
 	k := &Keeper{
 		calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens,
-		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP},
+		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP}, locks: filelocks.New(proc),
 	}
 	if ownNetwork {
 		k.namespace = &namespace{calls: make(map[uint32]struct{})}
@@ -98,32 +105,22 @@ const (
 	isCallValid = 0x40082102
 	handFile    = 0x40182103
 	handAndSend = 1 << 1 // of handFile: the number of the descriptor is the reply; of Linux 5.14
+	setFlags    = 0x40082104
+	wakeHere    = 1 // of setFlags: the caller's processor makes the call, without a wait for another one; of Linux 6.6
 )
 
-// Serve makes the calls, one at a time, until no process is left that could make one.
+// Serve makes the calls, one at a time, until no process is left that could make one. It waits on a thread of its own: Go's poller would
+// take longer to tell of a call than most calls take.
 func (k *Keeper) Serve() error {
-	raw, err := k.calls.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("waiting for calls: %w", err)
-	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for {
 		var c call
-		var failed error
-		err := raw.Read(func(fd uintptr) bool {
-			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			if n, err := unix.Poll(poll, 0); n == 0 && err == nil {
-				return false
-			}
-			failed = ask(fd, receiveCall, unsafe.Pointer(&c))
-			return true
-		})
-		switch {
-		case err != nil:
-			return fmt.Errorf("waiting for calls: %w", err)
-		case errors.Is(failed, unix.ENOENT), errors.Is(failed, unix.EINTR):
+		switch err := ask(k.fd, receiveCall, unsafe.Pointer(&c)); {
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINTR):
 			continue // the caller died meanwhile
-		case failed != nil:
-			return fmt.Errorf("receiving a call: %w", failed)
+		case err != nil:
+			return fmt.Errorf("receiving a call: %w", err)
 		}
 		k.make(&c)
 	}
@@ -142,6 +139,8 @@ func (k *Keeper) make(c *call) {
 		k.letConnect(c)
 	case unix.SYS_LISTEN:
 		k.answer(c, k.listen(c))
+	case unix.SYS_FCNTL, unix.SYS_FLOCK:
+		k.letLock(c)
 	default:
 		k.answer(c, unix.ENOSYS)
 	}
@@ -165,6 +164,24 @@ func (k *Keeper) letConnect(c *call) {
 		return
 	}
 	k.namespace.calls[c.thread] = struct{}{}
+	k.goOn(c)
+}
+
+// letLock lets the kernel go on with a call that locks a file or gives a lock up. The budget counts calls, whatever file each is for.
+func (k *Keeper) letLock(c *call) {
+	if c.number == unix.SYS_FLOCK && c.args[1]&unix.LOCK_UN != 0 {
+		k.goOn(c)
+		return
+	}
+	if err := k.locks.Take(); err != nil {
+		k.answer(c, err)
+		return
+	}
+	k.goOn(c)
+}
+
+// goOn lets the kernel make the call.
+func (k *Keeper) goOn(c *call) {
 	r := reply{id: c.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	_ = ask(k.fd, sendReply, unsafe.Pointer(&r))
 }

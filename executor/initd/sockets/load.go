@@ -61,6 +61,16 @@ func program(setting Setting) []unix.SockFilter {
 		end(unix.SECCOMP_RET_USER_NOTIF),
 		{Code: equal, K: unix.SYS_CONNECT, Jf: 1},
 		connecting,
+		{Code: equal, K: unix.SYS_FLOCK, Jf: 1},
+		end(unix.SECCOMP_RET_USER_NOTIF),
+		{Code: equal, K: unix.SYS_FCNTL, Jf: 7},
+		{Code: load, K: offsetArg1},
+		{Code: equal, K: unix.F_SETLK, Jt: 4},
+		{Code: equal, K: unix.F_SETLKW, Jt: 3},
+		{Code: equal, K: unix.F_OFD_SETLK, Jt: 2},
+		{Code: equal, K: unix.F_OFD_SETLKW, Jt: 1},
+		end(unix.SECCOMP_RET_ALLOW),
+		end(unix.SECCOMP_RET_USER_NOTIF),
 		{Code: equal, K: unix.SYS_PIDFD_GETFD, Jf: 1},
 		end(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)),
 		{Code: equal, K: unix.SYS_SECCOMP, Jf: 4},
@@ -111,9 +121,5 @@ func Load(setting Setting) (int, error) {
 		return -1, fmt.Errorf("having calls handed over: %w", errno)
 	}
 	unix.CloseOnExec(int(fd))
-	if err := unix.SetNonblock(int(fd), true); err != nil {
-		unix.Close(int(fd))
-		return -1, fmt.Errorf("having calls handed over: %w", err)
-	}
 	return int(fd), nil
 }
