@@ -100,7 +100,7 @@ for size in (0, 21 << 26, 30 << 26):                    # the default, 2 MiB, 1 
     for kind in (0x01, 0x02):                           # shared, private
         p = libc.mmap(None, ctypes.c_ulong(2 << 20), 3, kind | 0x20 | 0x40000 | size, -1, 0)
         if p != ctypes.c_void_p(-1).value: got('huge pages by mmap', hex(size))
-    refused(319 if X86 else 279, b'x', 4 | size, why=(errno.ENOMEM,))
+    refused(319 if X86 else 279, b'x', 4 | size, why=(errno.EINVAL,))
     refused(29 if X86 else 194, 0, 2 << 20, 0o5600 | size, why=(errno.ENOMEM,))
 fd = syscall(319 if X86 else 279, b'x', 0)
 if fd < 0: got('memory by a file is refused too')

@@ -297,6 +297,22 @@ gcc -g -O2 -Wall -pthread -flto -o app main.c -ldl
 func systemWorks() []work {
 	return []work{
 		{
+			name: "chromium",
+			script: `
+cat > page.html <<'END'
+<p id="a"></p>
+<script type="module">
+const worker = new Worker(URL.createObjectURL(new Blob(["onmessage = (event) => postMessage(event.data * 7)"])));
+worker.onmessage = (event) => { document.getElementById("a").textContent = event.data };
+worker.postMessage(6);
+</script>
+END
+/usr/lib/chromium/chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=5000 \
+	--dump-dom "file://$PWD/page.html" 2>log >page || true
+grep -o '<p id="a">.*</p>' page || tail -n 50 log >&2
+`, want: "<p id=\"a\">42</p>\n",
+		},
+		{
 			name: "git",
 			script: `
 git config --global user.name me; git config --global user.email me@example.com; git config --global init.defaultBranch main
@@ -328,6 +344,21 @@ cat counts
 
 func debuggerWorks() []work {
 	return []work{
+		{
+			name: "gdb and strace",
+			script: `
+cat > work.c <<'END'
+#include <stdio.h>
+static int answer(int n) { return n + 1; }
+int main(void) { printf("%d\n", answer(41)); return 0; }
+END
+gcc -g -O0 -o work work.c
+gdb -nx -batch -ex 'break answer' -ex run -ex 'print n' -ex finish ./work >session 2>&1 </dev/null
+grep -q '^\$1 = 41$' session; grep -q '^Value returned is \$2 = 42$' session
+strace -f -o calls -e trace=write sh -c ./work >/dev/null
+grep -o 'write(1, "42\\n", 3)' calls
+`, want: "write(1, \"42\\n\", 3)\n",
+		},
 		{
 			name: "debugging",
 			script: `

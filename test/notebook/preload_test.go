@@ -57,6 +57,10 @@ func TestPreloadedLibraries(t *testing.T) {
 	if same := run("import numpy, random; numpy.random.seed(1); a = numpy.random.random(); numpy.random.seed(1); print(a == numpy.random.random())"); same != "True\n" {
 		t.Errorf("a seed of the run's own: %q", same)
 	}
+	const multiply = "import numpy, os\na = numpy.ones((800, 800))\nprint((a @ a).sum() == 800 ** 3, len(os.listdir('/proc/self/task')) > 1)"
+	if product := run(multiply); product != "True True\n" {
+		t.Errorf("a product of matrices that more than one thread computes: %q", product)
+	}
 	plot := session{e, s.ID}.run(t, "import sys, resource\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\n"+
 		"faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\nbefore = faults()\n_ = plt.plot([1, 2])\n"+
 		"plt.savefig('/tmp/first.png', bbox_inches='tight')\nafter = faults()\nprint(plt.get_fignums())\nprint(after - before)")
