@@ -59,7 +59,7 @@ func fileRequests() []uint64 {
 // socketRequests ask about sockets and interfaces; no request of them changes an interface.
 func socketRequests() []uint64 {
 	return []uint64{
-		fioSetOwner, sioSetOwner, fioGetOwner, sioGetOwner, sioAtMark, sioStamp, sioStampNS, unix.SIOCGIFNAME, unix.SIOCGIFCONF, unix.SIOCGIFFLAGS,
+		fioGetOwner, sioGetOwner, sioAtMark, sioStamp, sioStampNS, unix.SIOCGIFNAME, unix.SIOCGIFCONF, unix.SIOCGIFFLAGS,
 		unix.SIOCGIFADDR, unix.SIOCGIFDSTADDR, unix.SIOCGIFBRDADDR, unix.SIOCGIFNETMASK, unix.SIOCGIFMETRIC, unix.SIOCGIFMTU, unix.SIOCGIFHWADDR,
 		unix.SIOCGIFINDEX, unix.SIOCGIFTXQLEN, unix.SIOCGIFMAP,
 	}
@@ -82,6 +82,7 @@ func requests() Group {
 			each(Allow, "ioctl", 1, socketRequests()),
 			each(Allow, "ioctl", 1, initRequests()),
 			each(unix.EOPNOTSUPP, "ioctl", 1, []uint64{sioEthtool}),
+			each(unix.EINVAL, "ioctl", 1, []uint64{fioSetOwner, sioSetOwner}), // by fcntl, which yurt-init counts
 		),
 	}
 }

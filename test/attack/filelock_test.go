@@ -134,6 +134,15 @@ if pid == 0:
 time.sleep(0.1); fcntl.lockf(f, fcntl.LOCK_UN)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 `,
+		"owners of files": `
+said = 0
+try:
+    with open(path) as f:
+        while said <= 1 << 16: fcntl.fcntl(f, fcntl.F_SETOWN, os.getpid()); said += 1
+except OSError as e: assert e.errno == errno.ENOMEM, e
+assert said <= 1 << 16, said
+for request in 0x8901, 0x8902: fails(request, lambda: fcntl.ioctl(socket.socket(socket.AF_UNIX), request, struct.pack('i', os.getpid())))
+`,
 		"no other kinds": `
 f = open(path, 'w')
 for request in fcntl.F_SETLEASE, fcntl.F_NOTIFY, 1040:

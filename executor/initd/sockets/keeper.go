@@ -18,6 +18,10 @@ import (
 // that no cgroup is charged for.
 const MaxNetlink = 16
 
+// MaxOwners is how often processes of a sandbox may say, in all its time, which process is told of a file's signals, or by which signal. The
+// kernel holds 64 bytes for each file of which that was said, and charges them to no cgroup.
+const MaxOwners = 64 << 10
+
 // patience is how long callers wait for another socket to be closed, when there are as many as
 // there may be: programs need one of netlink for a moment, to ask for addresses.
 const (
@@ -36,7 +40,8 @@ type Keeper struct {
 	forNetlink, forTCP room
 	namespace          *namespace // that counts those of TCP; nil if it is not the sandbox's alone
 
-	locks *filelocks.Budget
+	locks  *filelocks.Budget
+	owners int // the rest of MaxOwners
 }
 
 // counter counts sockets of a kind.
@@ -61,7 +66,7 @@ func New(fd int, ownNetwork bool, proc *os.File) (*Keeper, error) {
 	// Not blocking, so that Go's own poller waits, and no thread does.
 	k := &Keeper{
 		calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens,
-		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP}, locks: filelocks.New(proc),
+		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP}, locks: filelocks.New(proc), owners: MaxOwners,
 	}
 	if ownNetwork {
 		k.namespace = &namespace{calls: make(map[uint32]struct{})}
@@ -139,8 +144,10 @@ func (k *Keeper) make(c *call) {
 		k.letConnect(c)
 	case unix.SYS_LISTEN:
 		k.answer(c, k.listen(c))
-	case unix.SYS_FCNTL, unix.SYS_FLOCK:
-		k.letLock(c)
+	case unix.SYS_FCNTL:
+		k.letControl(c)
+	case unix.SYS_FLOCK:
+		k.letLock(c, c.args[1]&unix.LOCK_UN != 0)
 	default:
 		k.answer(c, unix.ENOSYS)
 	}
@@ -167,17 +174,30 @@ func (k *Keeper) letConnect(c *call) {
 	k.goOn(c)
 }
 
-// letLock lets the kernel go on with a call that locks a file or gives a lock up. The budget counts calls, whatever file each is for.
-func (k *Keeper) letLock(c *call) {
-	if c.number == unix.SYS_FLOCK && c.args[1]&unix.LOCK_UN != 0 {
+// letLock lets the kernel go on with a call that locks a file. The budget counts calls, whatever file each is for.
+func (k *Keeper) letLock(c *call, unlocks bool) {
+	if unlocks {
 		k.goOn(c)
-		return
-	}
-	if err := k.locks.Take(); err != nil {
+	} else if err := k.locks.Take(); err != nil {
 		k.answer(c, err)
-		return
+	} else {
+		k.goOn(c)
 	}
-	k.goOn(c)
+}
+
+// letControl lets the kernel go on with a call of fcntl(2), which locks or says which process is told of signals.
+func (k *Keeper) letControl(c *call) {
+	switch uint32(c.args[1]) {
+	case unix.F_SETOWN, unix.F_SETOWN_EX, unix.F_SETSIG:
+		if k.owners == 0 {
+			k.answer(c, unix.ENOMEM)
+			return
+		}
+		k.owners--
+		k.goOn(c)
+	default:
+		k.letLock(c, false)
+	}
 }
 
 // goOn lets the kernel make the call.
