@@ -136,7 +136,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting() && !guards.HasIssuer(),
-		Keys: s.doors.Keys, Audit: s.doors.Audit, Rates: guards.Rates(s.controller.Live), Tracer: s.tracer, Extensions: append(s.doors.Extensions(s.controller), contexts.Operations(s.controller), fleetapi.Operations(s.controller)),
+		Keys: s.doors.Keys, Audit: s.doors.Audit, Once: s.doors.Once, Rates: guards.Rates(s.controller.Live), Tracer: s.tracer, Extensions: append(s.doors.Extensions(s.controller), contexts.Operations(s.controller), fleetapi.Operations(s.controller)),
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 )
 
 // adapter puts huma's operations onto the standard mux. In a path that ends in
@@ -14,6 +16,8 @@ import (
 type adapter struct {
 	mux     *http.ServeMux
 	guarded func(operation string, next http.Handler) http.Handler
+	// once has a request with an idempotency key carried out once.
+	once func(http.Handler) http.Handler
 	// compressed has answers compressed that come in one piece.
 	compressed func(http.Handler) http.Handler
 }
@@ -29,6 +33,9 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	})
 	if op.Method == http.MethodGet && answersInOnePiece(op) {
 		serve = a.compressed(serve)
+	}
+	if document.TakesKey(op) {
+		serve = a.once(serve)
 	}
 	a.mux.Handle(op.Method+" "+path, a.guarded(op.OperationID, serve))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/internal/compress"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/docpage"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
+	"github.com/yurtrun/yurt/controller/once"
 )
 
 const (
@@ -52,6 +53,9 @@ type Config struct {
 	Rates *auth.Rates // of requests; nil: no bounds
 	// Audit records changes and refusals; it may be nil.
 	Audit *audit.Log
+	// Once carries out requests with an Idempotency-Key once, but for creates of sessions, whose keys the controller keeps. Without
+	// it those keys have no effect.
+	Once *once.Requests
 	// Extensions add operations that are not in this package.
 	Extensions []Extension
 
@@ -108,7 +112,10 @@ func New(config Config) (*API, error) {
 		mux: http.NewServeMux(), policy: auth.NewPolicy(), samples: document.Samples(),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
-	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded, compressed: compress.New(typeJSON, typeProblem)})
+	repeats := config.Once.Wrap(func(w http.ResponseWriter, r *http.Request, err error) {
+		writeProblem(w, a.problemOf(r.Context(), err))
+	})
+	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded, once: repeats, compressed: compress.New(typeJSON, typeProblem)})
 	a.registerSessions()
 	a.registerExecute()
 	a.registerExecutions()

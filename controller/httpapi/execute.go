@@ -11,8 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
+	"github.com/yurtrun/yurt/controller/once"
 )
 
 // executeBody is the body of POST /sessions/{id}/execute.
@@ -136,7 +138,7 @@ func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamRespon
 	if body.Async && interrupts {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "on_disconnect", "the client of an async execution does not wait for it; leave out either async or on_disconnect")
 	}
-	started, err := a.ctl.Execute(ctx, in.ID, body.request())
+	started, err := startOnce(ctx, a.ctl, in.ID, body.request())
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +157,23 @@ func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamRespon
 		return nil, err
 	}
 	return respondResult(a.log, ended, "Location", location)
+}
+
+// startOnce starts an execution, or returns the one that a request with the same idempotency key started.
+func startOnce(ctx context.Context, executions *controller.Controller, sessionID string, req execution.Request) (yurt.Execution, error) {
+	if id := once.Execution(ctx); id != "" {
+		return executions.Execution(ctx, sessionID, id)
+	}
+	started, err := executions.Execute(ctx, sessionID, req)
+	begun := err == nil
+	if err != nil && started.ID != "" { // it may have begun nevertheless
+		_, lost := executions.Execution(ctx, sessionID, started.ID)
+		begun = lost == nil
+	}
+	if begun {
+		once.Began(ctx, started.ID)
+	}
+	return started, err
 }
 
 // wait returns the execution once it has ended. A server that shuts down does not

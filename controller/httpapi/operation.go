@@ -73,6 +73,7 @@ func register[I, O any](a *API, op huma.Operation, handler func(context.Context,
 	op.Path = joinPath(op)
 	op.Security = security(a.policy, op.OperationID, a.config.Keys != nil)
 	op.SkipValidateBody = true // bodies are decoded here, strictly and without echo
+	document.AddKey(&op)
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}

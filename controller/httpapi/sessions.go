@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/document"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
@@ -120,7 +121,7 @@ type (
 
 func (a *API) registerSessions() {
 	register(a, huma.Operation{
-		OperationID: "create-session", Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
+		OperationID: document.OperationCreate, Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
 		Summary: "Create a session", Tags: []string{tagSessions},
 		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused. " +
 			"Its `files` are in the workspace then; when there is no room for them the answer is `workspace_full`, and there is no session.",

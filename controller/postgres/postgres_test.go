@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/meter"
+	"github.com/yurtrun/yurt/controller/once"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -64,6 +65,11 @@ func TestAuditConformance(t *testing.T) {
 func TestSampleConformance(t *testing.T) {
 	server := pgserver.Start(t)
 	storetest.RunSamples(t, func(t *testing.T) meter.Store { return postgres.Samples(open(t, server.Database())) })
+}
+
+func TestRequestConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunRequests(t, func(t *testing.T) once.Store { return postgres.Requests(open(t, server.Database())) })
 }
 
 func TestQuotaConformance(t *testing.T) {

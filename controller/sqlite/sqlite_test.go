@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/meter"
+	"github.com/yurtrun/yurt/controller/once"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
@@ -70,6 +71,10 @@ func TestAuditConformance(t *testing.T) {
 
 func TestSampleConformance(t *testing.T) {
 	storetest.RunSamples(t, func(t *testing.T) meter.Store { return sqlite.Samples(open(t, filepath.Join(t.TempDir(), "yurt.db"))) })
+}
+
+func TestRequestConformance(t *testing.T) {
+	storetest.RunRequests(t, func(t *testing.T) once.Store { return sqlite.Requests(open(t, filepath.Join(t.TempDir(), "yurt.db"))) })
 }
 
 func TestQuotaConformance(t *testing.T) {

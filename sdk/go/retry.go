@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -62,6 +63,28 @@ func lost(err error) bool {
 
 // refused reports whether the server did not do the work and says when to come back.
 func refused(err error) bool { return RetryAfter(err) > 0 }
+
+type onceKey struct{}
+
+// WithIdempotencyKey returns a context for one call that changes something. The server carries out a call with the same key once, and
+// answers a repeated one as the first, for a day. So a call whose answer was lost can be made again; one that the server refuses for now
+// is repeated as [WithPatience] says. A key is for one call: the server refuses another call with it.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, onceKey{}, key)
+}
+
+// named returns the call with the idempotency key of a context.
+func (w call) named(ctx context.Context) call {
+	key, _ := ctx.Value(onceKey{}).(string)
+	if key == "" || w.method != http.MethodPost || w.header.Get(headerIdempotencyKey) != "" {
+		return w
+	}
+	header := http.Header{}
+	maps.Copy(header, w.header)
+	header.Set(headerIdempotencyKey, key)
+	w.header = header
+	return w
+}
 
 // repeatable reports whether a server may see the request twice, and the client can send it twice.
 func (w *call) repeatable() bool {

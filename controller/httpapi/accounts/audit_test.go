@@ -160,6 +160,7 @@ func TestPlantedSecrets(t *testing.T) {
 	must(t, err)
 	_, made, err := client.Keys().Create(t.Context(), yurtclient.CreateKeyRequest{Scopes: []access.Scope{access.SessionsRead}})
 	must(t, err)
+	repeatable := w.createKeyTwice(operator)
 	wrong := access.GenerateKey().Reveal()
 	w.do(wrong, "GET", "/api/v1/sessions", "")
 	w.do(operator+"x", "GET", "/api/v1/sessions", "")
@@ -182,7 +183,7 @@ func TestPlantedSecrets(t *testing.T) {
 		must(t, shrink.Shrink(t.Context()))
 	}
 	kept := w.keptBytes()
-	for name, secret := range map[string]string{"the operator's key": operator, "a key that was made": made.Reveal(), "a wrong key": wrong} {
+	for name, secret := range map[string]string{"the operator's key": operator, "a key that was made": made.Reveal(), "a key that was asked for twice": repeatable, "a wrong key": wrong} {
 		for _, form := range []string{secret, strings.TrimPrefix(secret, access.KeyPrefix), base64.StdEncoding.EncodeToString([]byte(secret))} {
 			if strings.Contains(shown.String(), form) || strings.Contains(kept, form) {
 				t.Errorf("%s is shown or kept", name)
@@ -200,6 +201,29 @@ func TestPlantedSecrets(t *testing.T) {
 	if !strings.Contains(kept, session.ID) || !strings.Contains(shown.String(), session.ID) {
 		t.Error("the search does not even find the session")
 	}
+}
+
+// createKeyTwice sends the request for a key twice, with an idempotency key, and returns the key. The second answer has no key.
+func (w *world) createKeyTwice(operator string) string {
+	w.t.Helper()
+	ask := func() (status int, key string) {
+		req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.URL+"/api/v1/keys", strings.NewReader(`{"scopes": ["files"]}`))
+		must(w.t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "once")
+		resp, err := (&http.Client{Transport: bearer{w.Client().Transport, operator}}).Do(req)
+		must(w.t, err)
+		defer resp.Body.Close()
+		var made struct{ Key string }
+		must(w.t, json.NewDecoder(resp.Body).Decode(&made))
+		return resp.StatusCode, made.Key
+	}
+	first, key := ask()
+	second, none := ask()
+	if first != http.StatusCreated || key == "" || second != http.StatusConflict || none != "" {
+		w.t.Errorf("the answers are %d and %d, and the second has %d bytes of a key", first, second, len(none))
+	}
+	return key
 }
 
 // keptBytes returns the bytes of all files of the server: the database, its log and the file of the audit log.

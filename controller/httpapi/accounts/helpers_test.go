@@ -29,6 +29,7 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/meter"
+	"github.com/yurtrun/yurt/controller/once"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -50,6 +51,7 @@ type world struct {
 	audit    *audit.Log
 	quotas   quota.Store
 	meter    *meter.Recorder
+	once     *once.Requests
 	dir      string // of the database and the file of the audit log
 	logs     nodetest.Logs
 }
@@ -66,6 +68,8 @@ func newWorldOf(t testing.TB, issuer auth.Issuer) *world {
 	w.store = sqlite.Keys(store)
 	w.sessions = store
 	w.quotas = sqlite.Quotas(store)
+	w.once, err = once.New(once.Config{Store: sqlite.Requests(store)})
+	must(t, err)
 	w.audit, err = audit.New(audit.Config{Store: sqlite.Audit(store), File: filepath.Join(w.dir, "audit.jsonl")})
 	must(t, err)
 	run(t, w.audit.Run)
@@ -113,6 +117,7 @@ func (w *world) serve(keys *auth.Authenticator) {
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Audit:             w.audit,
+		Once:              w.once,
 		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil)), accounts.Tokens(auth.NewKeys(w.store, nil), w.ctl), accounts.Audit(w.audit), accounts.Tenants(quota.NewTenants(w.quotas)), accounts.Samples(w.meter), contexts.Operations(w.ctl), fleet.Operations(w.ctl)},
 		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
 		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own

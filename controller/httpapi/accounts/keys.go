@@ -25,8 +25,11 @@ type (
 	createKeyInput struct {
 		httpapi.JSONBody[createKeyBody]
 	}
-	createKeyOutput struct{ Body createdKey }
-	createdKey      struct {
+	createKeyOutput struct {
+		CacheControl string `header:"Cache-Control"`
+		Body         createdKey
+	}
+	createdKey struct {
 		access.Key
 		Secret string `json:"key" doc:"The key itself. It is shown this once."`
 	}
@@ -90,5 +93,10 @@ func create(ctx context.Context, keys *auth.Keys, body createKeyBody) (*createKe
 	if err != nil {
 		return nil, err
 	}
-	return &createKeyOutput{Body: createdKey{Key: key, Secret: secret.Reveal()}}, nil
+	return shownOnce(key, secret), nil
+}
+
+// shownOnce answers with a key, which may be kept in no cache.
+func shownOnce(key access.Key, secret access.Secret) *createKeyOutput {
+	return &createKeyOutput{CacheControl: "no-store", Body: createdKey{Key: key, Secret: secret.Reveal()}}
 }

@@ -50,7 +50,7 @@ func Tokens(keys *auth.Keys, sessions Sessions) httpapi.Extension {
 			if err != nil {
 				return nil, err
 			}
-			return &createKeyOutput{Body: createdKey{Key: token, Secret: secret.Reveal()}}, nil
+			return shownOnce(token, secret), nil
 		})
 		httpapi.DocumentBody[createTokenBody](api, http.MethodPost, "/sessions/{id}/tokens", "CreateToken", "A token that runs code for ten minutes",
 			map[string]any{"scopes": []access.Scope{access.SessionsRead, access.SessionsExecute}, "expires_in": "10m"})

@@ -19,6 +19,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/meter"
 	"github.com/yurtrun/yurt/controller/oidc"
+	"github.com/yurtrun/yurt/controller/once"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/tenancy"
 )
@@ -67,6 +68,7 @@ const maxRate = 1e6
 type Doors struct {
 	Keys   *auth.Authenticator // nil on a server without keys
 	Audit  *audit.Log
+	Once   *once.Requests
 	Beside []func(ctx context.Context) error
 	store  *storage.Storage
 	issuer *oidc.Issuer // nil without one
@@ -80,7 +82,10 @@ func (f *Flags) Open(store *storage.Storage, logger *slog.Logger, metrics promet
 	if err != nil {
 		return nil, err
 	}
-	d.Beside = append(d.Beside, d.Audit.Run)
+	if d.Once, err = once.New(once.Config{Store: store.Requests, Logger: logger}); err != nil {
+		return nil, err
+	}
+	d.Beside = append(d.Beside, d.Audit.Run, d.Once.Run)
 	if !f.HasIssuer() {
 		return d, nil
 	}

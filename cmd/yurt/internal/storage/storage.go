@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/meter"
+	"github.com/yurtrun/yurt/controller/once"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/quota"
 	"github.com/yurtrun/yurt/controller/sqlite"
@@ -23,6 +24,7 @@ type Storage struct {
 	Audit    audit.Store
 	Quotas   quota.Store
 	Samples  meter.Store
+	Requests once.Store
 	Close    func() error
 
 	shown string // how an operator names it, without a password
@@ -35,13 +37,13 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 		if err != nil {
 			return nil, err
 		}
-		return &Storage{Sessions: store, Keys: postgres.Keys(store), Audit: postgres.Audit(store), Quotas: postgres.Quotas(store), Samples: postgres.Samples(store), Close: store.Close, shown: "postgres://…"}, nil
+		return &Storage{Sessions: store, Keys: postgres.Keys(store), Audit: postgres.Audit(store), Quotas: postgres.Quotas(store), Samples: postgres.Samples(store), Requests: postgres.Requests(store), Close: store.Close, shown: "postgres://…"}, nil
 	}
 	store, err := sqlite.Open(ctx, where)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Samples: sqlite.Samples(store), Close: store.Close, shown: where}, nil
+	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Samples: sqlite.Samples(store), Requests: sqlite.Requests(store), Close: store.Close, shown: where}, nil
 }
 
 // NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be

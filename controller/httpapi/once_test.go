@@ -1,0 +1,112 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/once"
+	"github.com/yurtrun/yurt/controller/sqlite"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
+)
+
+// carriesOutOnce has a server keep requests with idempotency keys.
+func carriesOutOnce(t *testing.T) func(*httpapi.Config) {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "once.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	requests, err := once.New(once.Config{Store: sqlite.Requests(store)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *httpapi.Config) { c.Once = requests }
+}
+
+// TestRepeatedRequests: a change that is sent again with its key is not made again, and has the first answer.
+func TestRepeatedRequests(t *testing.T) {
+	s := newServer(t, carriesOutOnce(t))
+	session := "/api/v1/sessions/" + s.session(t, "shell-basic")
+	for n, request := range []struct{ path, body string }{
+		{session + "/pause", ""},
+		{session + "/resume", ""},
+		{session + "/timeout", `{"timeout": 100}`},
+		{"/api/v1/templates", `{"name": "made-once"}`},
+	} {
+		key := strings.Repeat("k", n+1)
+		first := s.do(t, "POST", request.path, request.body, "Idempotency-Key", key)
+		second := s.do(t, "POST", request.path, request.body, "Idempotency-Key", key)
+		if first.status/100 != 2 || second.status != first.status || second.body != first.body || second.header.Get("Location") != first.header.Get("Location") {
+			t.Errorf("%s was answered by %d %s, and then by %d %s", request.path, first.status, first.body, second.status, second.body)
+		}
+	}
+	create := func(body string) answer {
+		return s.do(t, "POST", "/api/v1/templates", body, "Idempotency-Key", "template")
+	}
+	wantProblem(t, create(`{"name": "made-once"}`), yurt.CodeTemplateExists, "name")
+	if a := create(`{"name": "another"}`); a.status != http.StatusCreated {
+		t.Errorf("after a refusal the key has the answer %d %s", a.status, a.body)
+	}
+	wantProblem(t, create(`{"name": "a-third"}`), yurt.CodeIdempotencyConflict, "Idempotency-Key")
+}
+
+// TestRepeatedCallsOfClient: a call of the Go client with a key, which is made again, begins one execution.
+func TestRepeatedCallsOfClient(t *testing.T) {
+	s := newServer(t, carriesOutOnce(t))
+	client := contract.Client(t, s.URL)
+	ctx := yurtclient.WithIdempotencyKey(t.Context(), "key")
+	var ids []string
+	session := s.session(t, "shell-basic")
+	for range 2 {
+		started, err := client.Start(ctx, session, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, started.ID)
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("one call began the executions %v", ids)
+	}
+	if _, err := client.PauseSession(ctx, session); yurt.CodeOf(err) != yurt.CodeIdempotencyConflict {
+		t.Errorf("another call with the key: %v", err)
+	}
+	if _, err := client.Session(ctx, session); err != nil {
+		t.Errorf("a call that changes nothing: %v", err)
+	}
+}
+
+// TestRepeatedExecute: an execute that is sent again with its key is about the same execution, whether the client waits, follows its
+// events or does not wait.
+func TestRepeatedExecute(t *testing.T) {
+	s := newServer(t, carriesOutOnce(t))
+	path := "/api/v1/sessions/" + s.session(t, "python-basic")
+	for key, body := range map[string]string{
+		"waits": `{"command": "echo a"}`, "async": `{"command": "echo b", "async": true}`,
+	} {
+		first := s.do(t, "POST", path+"/execute", body, "Idempotency-Key", key)
+		second := s.do(t, "POST", path+"/execute", body, "Idempotency-Key", key)
+		if first.status/100 != 2 || second.status != first.status || second.header.Get("Location") != first.header.Get("Location") {
+			t.Errorf("%s was answered by %d %s, and then by %d %s", body, first.status, first.body, second.status, second.body)
+		}
+	}
+	const streamed = `{"command": "echo c", "stream": true}`
+	events := s.openStream(t, "POST", path+"/execute", streamed, "Idempotency-Key", "streams").rest()
+	again := s.openStream(t, "POST", path+"/execute", streamed, "Idempotency-Key", "streams").rest()
+	if len(events) != 3 || strings.Join(again, "\n") != strings.Join(events, "\n") {
+		t.Errorf("the stream has the events %q, and then %q", events, again)
+	}
+	if n := strings.Count(s.do(t, "GET", path+"/executions", "").body, `"id":"exe_`); n != 3 {
+		t.Errorf("there are %d executions for three keys", n)
+	}
+	wantProblem(t, s.do(t, "POST", path+"/execute", `{"command": "echo d"}`, "Idempotency-Key", "waits"), yurt.CodeIdempotencyConflict, "Idempotency-Key")
+	wantProblem(t, s.do(t, "POST", path+"/execute", `{"command": []}`, "Idempotency-Key", "refused"), yurt.CodeInvalidArgument, "command")
+	if a := s.do(t, "POST", path+"/execute", `{"command": "echo e"}`, "Idempotency-Key", "refused"); a.status != http.StatusOK {
+		t.Errorf("after a refusal the key has the answer %d %s", a.status, a.body)
+	}
+}
