@@ -4,16 +4,15 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
-	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/conditional"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 )
 
@@ -50,7 +49,8 @@ type (
 	getFileInput struct {
 		FileParams
 		Range   string `header:"Range" doc:"One range of bytes, such as bytes=0-1023 or bytes=-100."`
-		IfRange string `header:"If-Range" doc:"With any value the whole file is sent."`
+		IfRange string `header:"If-Range" doc:"The ETag of the file that the range is of; with another one the whole file is sent."`
+		Has     string `header:"If-None-Match" maxLength:"4096" doc:"ETags; a file that has one of them is not sent."`
 	}
 	deleteFileInput struct {
 		FileParams
@@ -96,8 +96,9 @@ func (a *API) registerFiles() {
 		OperationID: "get-file", Method: http.MethodGet, Path: path,
 		Summary: "Read a file", Tags: []string{tagFiles},
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The content.", Content: binaryContent(typeOctetStream)},
-			"206": {Description: "The range of it.", Content: binaryContent(typeOctetStream)},
+			"200": {Description: "The content.", Content: binaryContent(typeOctetStream), Headers: conditional.Headers()},
+			"206": {Description: "The range of it.", Content: binaryContent(typeOctetStream), Headers: conditional.Headers()},
+			"304": conditional.NotModifiedResponse(),
 		},
 	}, a.getFile)
 	register(a, huma.Operation{
@@ -173,16 +174,17 @@ func (r *uploadReader) explain(err error, inPart bool) error {
 }
 
 func (a *API) getFile(ctx context.Context, in *getFileInput) (*huma.StreamResponse, error) {
-	var span yurt.Span
-	if in.IfRange == "" {
-		span = parseRange(in.Range)
-	}
-	content, info, err := a.ctl.ReadFile(ctx, in.ID, in.Path, span)
+	content, info, span, err := conditional.Open(in.Range, in.IfRange, func(span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+		return a.ctl.ReadFile(ctx, in.ID, in.Path, span)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer content.Close()
+		if conditional.NotModified(ctx, in.Has, conditional.FileTag(info)) {
+			return
+		}
 		start, length, _ := span.In(info.Size)
 		ctx.SetHeader("Content-Type", typeOctetStream)
 		ctx.SetHeader("Content-Length", strconv.FormatInt(length, 10))
@@ -204,31 +206,6 @@ func (a *API) getFile(ctx context.Context, in *getFileInput) (*huma.StreamRespon
 			a.log.WarnContext(ctx.Context(), "sending a file", "session", in.ID, "sent", n, "size", length, "error", err)
 		}
 	}}, nil
-}
-
-// parseRange parses a Range header of one range. RFC 9110 has a server ignore all other ranges, and send the whole file.
-func parseRange(header string) yurt.Span {
-	text, ok := strings.CutPrefix(header, "bytes=")
-	from, to, found := strings.Cut(text, "-")
-	if !ok || !found {
-		return yurt.Span{}
-	}
-	first, firstErr := strconv.ParseInt(from, 10, 64)
-	last, lastErr := strconv.ParseInt(to, 10, 64)
-	switch {
-	case from == "" && lastErr == nil && last == 0:
-		return yurt.Span{Offset: math.MaxInt64} // an empty part, past the end of every file
-	case from == "" && lastErr == nil && last > 0:
-		return yurt.Span{Offset: -last}
-	case firstErr != nil || first < 0:
-		return yurt.Span{}
-	case to == "":
-		return yurt.Span{Offset: first, Length: math.MaxInt64}
-	case lastErr != nil || last < first:
-		return yurt.Span{}
-	default:
-		return yurt.Span{Offset: first, Length: min(last-first, math.MaxInt64-1) + 1}
-	}
 }
 
 func (a *API) deleteFile(ctx context.Context, in *deleteFileInput) (*struct{}, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/conditional"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 )
@@ -62,8 +63,11 @@ type (
 	templateInput struct {
 		ID string `path:"id" doc:"Name of the template." example:"python-basic"`
 	}
-	templateOutput struct{ Body yurt.Template }
-	prepareInput   struct {
+	getTemplateInput struct {
+		ID  string `path:"id" doc:"Name of the template." example:"python-basic"`
+		Has string `header:"If-None-Match" maxLength:"4096" doc:"ETags; a template that has one of them is not sent."`
+	}
+	prepareInput struct {
 		ID     string `path:"id" doc:"Name of the template." example:"python-basic"`
 		Accept string `header:"Accept" hidden:"true"`
 	}
@@ -109,6 +113,10 @@ func (a *API) registerTemplates() {
 	register(a, huma.Operation{
 		OperationID: "get-template", Method: http.MethodGet, Path: templatePath,
 		Summary: "Show a template", Tags: []string{TagTemplates},
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The template.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Template](a, "Template")}}, Headers: conditional.Headers()},
+			"304": conditional.NotModifiedResponse(),
+		},
 	}, a.getTemplate)
 	register(a, huma.Operation{
 		OperationID: "create-template", Method: http.MethodPost, Path: "/templates", DefaultStatus: http.StatusCreated,
@@ -193,9 +201,20 @@ func (a *API) listTemplates(ctx context.Context, in *listTemplatesInput) (*listT
 	return &listTemplatesOutput{Body: templateList{Templates: page, NextCursor: next}}, err
 }
 
-func (a *API) getTemplate(ctx context.Context, in *templateInput) (*templateOutput, error) {
+func (a *API) getTemplate(ctx context.Context, in *getTemplateInput) (*huma.StreamResponse, error) {
 	t, err := a.ctl.Template(ctx, in.ID)
-	return &templateOutput{Body: t}, err
+	if err != nil {
+		return nil, err
+	}
+	tag, err := conditional.TemplateTag(t)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		if !conditional.NotModified(ctx, in.Has, tag) {
+			respond(http.StatusOK, t).Body(ctx)
+		}
+	}}, nil
 }
 
 // templateEvent tells how the making of a template goes.

@@ -6,6 +6,7 @@ package compress
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/klauspost/compress/gzhttp"
 )
@@ -17,9 +18,25 @@ const (
 	most = 32
 )
 
+// The ETag of a compressed answer, whose bytes are others than those of a plain one, has one of these at its end.
+const (
+	suffixGzip = "-gzip"
+	suffixZstd = "-zstd" // which gzhttp makes of the other
+)
+
+// Plain returns the ETag of the plain answer for that of a compressed one.
+func Plain(tag string) string {
+	for _, suffix := range []string{suffixGzip, suffixZstd} {
+		if head, ok := strings.CutSuffix(tag, suffix+`"`); ok {
+			return head + `"`
+		}
+	}
+	return tag
+}
+
 // New returns a function that has answers of a handler compressed if they are of one of the content types.
 func New(contentTypes ...string) func(http.Handler) http.Handler {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(least), gzhttp.ContentTypes(contentTypes))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(least), gzhttp.SuffixETag(suffixGzip), gzhttp.ContentTypes(contentTypes))
 	if err != nil {
 		panic("compress: the options are wrong: " + err.Error())
 	}

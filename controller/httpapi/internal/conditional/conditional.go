@@ -1,0 +1,110 @@
+// Package conditional has answers that depend on the content that a client has already: by its ETag it is not sent again, or a range of
+// it alone.
+package conditional
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/compress"
+)
+
+// Headers documents the header of an answer that has a tag.
+func Headers() map[string]*huma.Param {
+	return map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "Changes with the content."}}
+}
+
+// NotModifiedResponse documents the answer to a client that has the content.
+func NotModifiedResponse() *huma.Response {
+	return &huma.Response{Description: "The client has it, as If-None-Match says.", Headers: Headers()}
+}
+
+// NotModified sets the tag of an answer, and answers a client that has the content, by its If-None-Match.
+func NotModified(ctx huma.Context, has, tag string) bool {
+	ctx.SetHeader("ETag", tag)
+	if !hasTag(has, tag) {
+		return false
+	}
+	ctx.SetStatus(http.StatusNotModified)
+	return true
+}
+
+// FileTag is the tag of a file: of its time of change and its size.
+func FileTag(info yurt.FileInfo) string {
+	return fmt.Sprintf(`"%x-%x"`, info.ModTime.UnixNano(), info.Size)
+}
+
+// TemplateTag is the tag of a template with all that is shown of it, so also of its pool.
+func TemplateTag(t yurt.Template) (string, error) {
+	data, err := json.Marshal(t) // maps marshal sorted
+	if err != nil {
+		return "", fmt.Errorf("hashing a template: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`, nil
+}
+
+// hasTag reports whether a list of tags has one, also as that of a compressed answer.
+func hasTag(list, tag string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if one == "*" || one == tag || compress.Plain(one) == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// Open opens the part of a file that a Range header asks for. It opens the whole file where the client has a part of another content, as
+// its If-Range says.
+func Open(ranges, ifRange string, read func(yurt.Span) (io.ReadCloser, yurt.FileInfo, error)) (io.ReadCloser, yurt.FileInfo, yurt.Span, error) {
+	span := parseRange(ranges)
+	content, info, err := read(span)
+	if ifRange == "" || span == (yurt.Span{}) {
+		return content, info, span, err
+	}
+	switch {
+	case yurt.CodeOf(err) == yurt.CodeRangeNotSatisfiable:
+	case err != nil || ifRange == FileTag(info):
+		return content, info, span, err
+	default:
+		_ = content.Close()
+	}
+	content, info, err = read(yurt.Span{})
+	return content, info, yurt.Span{}, err
+}
+
+// parseRange parses a Range header of one range. RFC 9110 has a server ignore all other ranges, and send the whole file.
+func parseRange(header string) yurt.Span {
+	text, ok := strings.CutPrefix(header, "bytes=")
+	from, to, found := strings.Cut(text, "-")
+	if !ok || !found {
+		return yurt.Span{}
+	}
+	first, firstErr := strconv.ParseInt(from, 10, 64)
+	last, lastErr := strconv.ParseInt(to, 10, 64)
+	switch {
+	case from == "" && lastErr == nil && last == 0:
+		return yurt.Span{Offset: math.MaxInt64} // an empty part, past the end of every file
+	case from == "" && lastErr == nil && last > 0:
+		return yurt.Span{Offset: -last}
+	case firstErr != nil || first < 0:
+		return yurt.Span{}
+	case to == "":
+		return yurt.Span{Offset: first, Length: math.MaxInt64}
+	case lastErr != nil || last < first:
+		return yurt.Span{}
+	default:
+		return yurt.Span{Offset: first, Length: min(last-first, math.MaxInt64-1) + 1}
+	}
+}
