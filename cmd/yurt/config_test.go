@@ -134,6 +134,50 @@ func TestTemplateIsValid(t *testing.T) {
 	}
 }
 
+// TestHangUpWithoutFile: a server without a file of settings outlives SIGHUP, and takes over the state of keys.
+func TestHangUpWithoutFile(t *testing.T) {
+	a := &app{App: &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: noVariables, Args: []string{"executor", "--state-dir", t.TempDir()}}}
+	flags, _, err := flagsOf(a, "executor", a.Args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.settings, err = config.Read(flags, a.Getenv); err != nil {
+		t.Fatal(err)
+	}
+	ours := make(chan os.Signal, 1) // the signal would end a test whose server does not wait for it
+	signal.Notify(ours, syscall.SIGHUP)
+	defer signal.Stop(ours)
+	keys := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	log := &serverlog.Flags{Level: new(slog.LevelVar)}
+	go func() {
+		ended <- a.reload("executor", slog.New(slog.DiscardHandler), log, reloads{also: func(context.Context) error {
+			select {
+			case keys <- struct{}{}:
+			default:
+			}
+			return nil
+		}})(ctx)
+	}()
+	for taken := false; !taken; {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-keys:
+			taken = true
+		case err := <-ended:
+			t.Fatalf("the server waits for no signal, error %v", err)
+		case <-time.After(time.Second):
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestReload: on SIGHUP a server takes over its file of settings. One that cannot be leaves everything as it is.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "settings.hcl")
@@ -156,7 +200,7 @@ func TestReload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.reload("executor", slog.New(slog.NewTextHandler(lines, nil)), log, func(context.Context) error { files <- struct{}{}; return nil })(ctx)
+		ended <- a.reload("executor", slog.New(slog.NewTextHandler(lines, nil)), log, reloads{also: func(context.Context) error { files <- struct{}{}; return nil }})(ctx)
 	}()
 	// The signal would end a process that does not wait for it yet.
 	ours := make(chan os.Signal, 1)

@@ -169,7 +169,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	server.beside = append(server.beside, a.reload("controller", logger, &f.log, server.reload))
+	server.beside = append(server.beside, a.reload("controller", logger, &f.log, server.reloads()))
 	announce := func() {
 		a.announceServer(f.listen.URL(listener.Addr()), keeps{"store", "store", f.storeName()}, "Ctrl-C leaves the sessions running; start it again to go on with them.")
 	}

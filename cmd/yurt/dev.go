@@ -86,7 +86,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	server.beside = append(server.beside, a.reload("dev", logger, &f.log, server.reload))
+	server.beside = append(server.beside, a.reload("dev", logger, &f.log, server.reloads()))
 	announce := func() {
 		a.announceServer(f.listen.URL(listener.Addr()), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
 	}

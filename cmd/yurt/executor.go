@@ -171,7 +171,7 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 	reloading := make(chan struct{})
 	go func() {
 		defer close(reloading)
-		_ = a.reload("executor", logger, &f.log, nil)(announcing) // it ends without an error
+		_ = a.reload("executor", logger, &f.log, reloads{})(announcing) // it ends without an error
 	}()
 	defer func() { <-reloading }()
 	done, err := f.announce(announcing, address, node, logger)

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/mcp"
@@ -25,6 +27,24 @@ func (f *mcpFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.tools, "mcp-tools", nil, "the tools that MCP clients have, such as run_code,read_file; none serves no MCP (default: all)")
 	flags.IntVar(&f.calls, "mcp-client-calls", 0, "how many calls of tools an MCP client may have under way; more are refused (default: any number)")
 	flags.IntVar(&f.sandboxes, "mcp-client-sandboxes", 0, "how many sandboxes an MCP client may have at once (default: any number)")
+	config.Reloadable(flags, "mcp-client-calls", "mcp-client-sandboxes")
+}
+
+// mcpSettings returns the functions that take over changed limits in a running server.
+func mcpSettings(server *mcp.Server) map[string]func(text string) error {
+	takes := func(put func(*mcp.Limits, int)) func(string) error {
+		return func(text string) error {
+			n, err := strconv.Atoi(text)
+			if err == nil {
+				server.Limit(func(l *mcp.Limits) { put(l, n) })
+			}
+			return err
+		}
+	}
+	return map[string]func(string) error{
+		"mcp_client_calls":     takes(func(l *mcp.Limits, n int) { l.Calls = n }),
+		"mcp_client_sandboxes": takes(func(l *mcp.Limits, n int) { l.Sandboxes = n }),
+	}
 }
 
 // off reports whether there is no MCP.

@@ -88,8 +88,17 @@ func (s *apiServer) openStore(ctx context.Context, where string) (err error) {
 	return nil
 }
 
-// reload takes over the state of API keys at once, without waiting for the next look at the store.
-func (s *apiServer) reload(ctx context.Context) error {
+// reloads returns what the server takes over on SIGHUP beside the level of its log.
+func (s *apiServer) reloads() reloads {
+	settings := s.doors.Settings()
+	if s.mcp != nil {
+		maps.Copy(settings, mcpSettings(s.mcp))
+	}
+	return reloads{settings, s.refreshKeys}
+}
+
+// refreshKeys takes over the state of API keys at once, without waiting for the next look at the store.
+func (s *apiServer) refreshKeys(ctx context.Context) error {
 	if s.doors.Keys == nil {
 		return nil
 	}
@@ -124,6 +133,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	if err != nil {
 		return err
 	}
+	s.doors.Bound(guards, s.controller.Live)
 	if err := s.doors.Measure(s.controller, s.logger); err != nil {
 		return err
 	}
@@ -136,7 +146,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting() && !guards.HasIssuer(),
-		Keys: s.doors.Keys, Audit: s.doors.Audit, Once: s.doors.Once, Rates: guards.Rates(s.controller.Live), Tracer: s.tracer, Extensions: append(s.doors.Extensions(s.controller), contexts.Operations(s.controller), fleetapi.Operations(s.controller)),
+		Keys: s.doors.Keys, Audit: s.doors.Audit, Once: s.doors.Once, Rates: s.doors.Rates, Tracer: s.tracer, Extensions: append(s.doors.Extensions(s.controller), contexts.Operations(s.controller), fleetapi.Operations(s.controller)),
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}

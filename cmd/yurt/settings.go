@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -35,17 +37,21 @@ func (a *app) serves(cmd *cobra.Command, check func() error, serve func(ctx cont
 	}
 }
 
-// reload returns a task that takes over changed settings on SIGHUP. A server without a file of settings ends by SIGHUP, as a
-// program does whose terminal is gone.
-func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, also func(ctx context.Context) error) func(ctx context.Context) error {
+// reloads are the parts of a server that take over changes while it runs.
+type reloads struct {
+	settings map[string]func(text string) error // by the name of a setting in a file
+	also     func(ctx context.Context) error    // takes over more than settings; may be nil
+}
+
+// reload returns a task that takes over changed settings on SIGHUP. A server whose terminal is gone ends by that signal.
+func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, server reloads) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
-		if a.settings.File == "" {
-			return nil
-		}
 		told := make(chan os.Signal, 1)
 		signal.Notify(told, syscall.SIGHUP)
 		defer signal.Stop(told)
-		reload := config.Reload{Log: logger, Also: also, Apply: map[string]func(string) error{"log_level": log.Set}}
+		settings := map[string]func(string) error{"log_level": log.Set}
+		maps.Copy(settings, server.settings)
+		reload := config.Reload{Log: logger, Also: server.also, Apply: settings, Ends: a.terminalEnds()}
 		reload.Read = func() (*config.Settings, error) {
 			fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
 			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
@@ -58,9 +64,21 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 			}
 			return settings, settings.Explain(check())
 		}
-		reload.Run(ctx, a.settings, told)
+		if reload.Run(ctx, a.settings, told) {
+			signal.Stop(told)
+			return syscall.Kill(os.Getpid(), syscall.SIGHUP)
+		}
 		return nil
 	}
+}
+
+// terminalEnds returns a function that reports whether the terminal that the program was started at is gone.
+func (a *app) terminalEnds() func() bool {
+	terminal, ok := a.Stdin.(*os.File)
+	if !ok || !isatty.IsTerminal(terminal.Fd()) {
+		return func() bool { return false }
+	}
+	return func() bool { return !isatty.IsTerminal(terminal.Fd()) }
 }
 
 func newConfigCommand(a *app) *cobra.Command {

@@ -31,6 +31,12 @@ func NewRates(perKey, perAddress float64, live func() int) *Rates {
 	return &Rates{keys: rated{limit: perKey}, addresses: rated{limit: perAddress}, live: live}
 }
 
+// LimitKeys changes the requests a second of a key.
+func (r *Rates) LimitKeys(limit float64) { r.keys.change(limit) }
+
+// LimitAddresses changes the requests a second of an address.
+func (r *Rates) LimitAddresses(limit float64) { r.addresses.change(limit) }
+
 // CheckAddress returns an error when the address of a request made too many.
 func (r *Rates) CheckAddress(request *http.Request) error {
 	if r == nil {
@@ -50,27 +56,39 @@ func (r *Rates) CheckKey(ctx context.Context) error {
 
 // rated bounds the requests of callers of one kind.
 type rated struct {
-	limit float64 // a second, at all controllers; 0 for no bound
-
 	mu    sync.Mutex
+	limit float64 // a second, at all controllers; 0 for no bound
 	known map[string]*rate.Limiter
 }
 
+func (r *rated) change(limit float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limit = limit
+}
+
+func (r *rated) now() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limit
+}
+
 func (r *rated) take(caller string, live int, whose string) error {
-	if r.limit <= 0 {
+	limit := r.now()
+	if limit <= 0 {
 		return nil
 	}
-	share := r.limit / float64(max(live, 1))
+	share := limit / float64(max(live, 1))
 	burst := max(1, int(share*rateWindow.Seconds()))
 	limiter := r.limiterOf(caller, share, burst)
-	if limiter.Limit() != rate.Limit(share) { // a controller came or went
+	if limiter.Limit() != rate.Limit(share) { // a controller came or went, or the limit changed
 		limiter.SetLimit(rate.Limit(share))
 		limiter.SetBurst(burst)
 	}
 	if limiter.Allow() {
 		return nil
 	}
-	err := yurt.Errorf(yurt.CodeOverloaded, "%s makes more requests than %v a second, the most that the server takes; wait a moment", whose, r.limit)
+	err := yurt.Errorf(yurt.CodeOverloaded, "%s makes more requests than %v a second, the most that the server takes; wait a moment", whose, limit)
 	err.RetryAfter = max(time.Second, time.Duration(float64(time.Second)/share))
 	return err
 }

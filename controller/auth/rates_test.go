@@ -48,6 +48,30 @@ func TestEachControllerAllowsItsPart(t *testing.T) {
 	}
 }
 
+// TestLimitsChange: a new limit holds for addresses that are known, and for none when it is 0.
+func TestLimitsChange(t *testing.T) {
+	rates := auth.NewRates(0, 10, func() int { return 1 })
+	allowed(rates, "192.0.2.1:1", 200)
+	rates.LimitAddresses(0)
+	if n := allowed(rates, "192.0.2.1:1", 200); n != 200 {
+		t.Errorf("%d requests pass without a limit, want 200", n)
+	}
+	rates.LimitAddresses(1)
+	if n := allowed(rates, "192.0.2.1:1", 200); n > 10 {
+		t.Errorf("%d requests pass with a limit of 1 a second, want 10 at most", n)
+	}
+	rates.LimitKeys(1)
+	ctx, done := access.With(t.Context(), &access.Principal{Tenant: "acme", KeyID: "key_a"})
+	defer done()
+	var err error
+	for range 11 {
+		err = rates.CheckKey(ctx)
+	}
+	if yurt.CodeOf(err) != yurt.CodeOverloaded {
+		t.Errorf("the eleventh request of a key at the new limit: %v", err)
+	}
+}
+
 func TestRatesOfKeys(t *testing.T) {
 	rates := auth.NewRates(1, 0, func() int { return 1 })
 	ctx, done := access.With(t.Context(), &access.Principal{Tenant: "acme", KeyID: "key_a"})

@@ -20,9 +20,23 @@ const maxClientName = 128 // bytes
 
 // clients counts the calls that each client has under way.
 type clients struct {
-	limits Limits
 	mu     sync.Mutex
+	limits Limits
 	byName map[string]*client // those with something under way
+}
+
+// Limit changes the limits of each client. What a client has beyond them stays.
+func (s *Server) Limit(change func(*Limits)) {
+	s.clients.mu.Lock()
+	defer s.clients.mu.Unlock()
+	change(&s.clients.limits)
+}
+
+// sandboxes is how many a client may have.
+func (c *clients) sandboxes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits.Sandboxes
 }
 
 // client is the use that one client makes of the server.
@@ -60,7 +74,8 @@ func (c *clients) enter(name string) (leave func(), err error) {
 // reserve makes sure that a client may have one more sandbox. The caller calls done once the sandbox is
 // among the sessions, or cannot be made.
 func (c *clients) reserve(ctx context.Context, sessions Sessions, name string) (done func(), err error) {
-	if c.limits.Sandboxes == 0 {
+	most := c.sandboxes()
+	if most == 0 {
 		return func() {}, nil
 	}
 	var creating int
@@ -74,7 +89,7 @@ func (c *clients) reserve(ctx context.Context, sessions Sessions, name string) (
 	}
 	live, err := sessions.Sessions(ctx, contract.SessionQuery{Live: true, Metadata: map[string]string{metadataClient: name}})
 	live = slices.DeleteFunc(live, func(s yurt.Session) bool { return s.State == yurt.SessionCreating }) // counted already
-	if err == nil && len(live)+creating > c.limits.Sandboxes {
+	if err == nil && len(live)+creating > most {
 		err = yurt.Errorf(yurt.CodeOverloaded, "this client has %d sandboxes, and may have no more; end one with terminate_sandbox", len(live))
 	}
 	if err != nil {

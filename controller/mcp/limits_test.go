@@ -28,6 +28,17 @@ func TestSandboxesOfClientAreLimited(t *testing.T) {
 	call(t, one, "create_sandbox", nil)
 }
 
+// TestLimitsChange: a client may have no more than a running server is told.
+func TestLimitsChange(t *testing.T) {
+	w := newWorld(t)
+	session := w.connect(t, "one")
+	call(t, session, "create_sandbox", nil)
+	w.Limit(func(l *mcp.Limits) { l.Sandboxes = 1 })
+	refused(t, session, "create_sandbox", nil, "overloaded", "1 sandboxes", "terminate_sandbox")
+	w.Limit(func(l *mcp.Limits) { l.Sandboxes = 2 })
+	call(t, session, "create_sandbox", nil)
+}
+
 // TestTerminateDeletesResults: the results of a sandbox outlive it, unless its end asks for them to be deleted.
 func TestTerminateDeletesResults(t *testing.T) {
 	w := newWorld(t)

@@ -64,6 +64,7 @@ type Issuer struct {
 	asking singleflight.Group
 
 	mu      sync.Mutex
+	mapping Mapping
 	current *provider // nil until the issuer has answered
 	renewal time.Time // before which no other request asks for the keys again
 }
@@ -86,7 +87,7 @@ func New(config Config) (*Issuer, error) {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	next := http.DefaultTransport.(*http.Transport).Clone()
-	return &Issuer{config: config, log: config.Logger.With("issuer", config.Issuer), now: config.Now, next: next, client: newClient(next)}, nil
+	return &Issuer{config: config, mapping: config.Mapping, log: config.Logger.With("issuer", config.Issuer), now: config.Now, next: next, client: newClient(next)}, nil
 }
 
 // Run asks the issuer for its description until it answers, so that the log of a server says that its issuer is away.
@@ -139,12 +140,26 @@ func (i *Issuer) principal(token *oidc.IDToken) (access.Principal, error) {
 	if token.Subject == "" || len(token.Subject) > maxSubjectBytes {
 		return access.Principal{}, yurt.Errorf(yurt.CodeUnauthenticated, "the token's claim sub has 1 to %d bytes, and not %d; ask its issuer for another", maxSubjectBytes, len(token.Subject))
 	}
-	tenant, err := i.config.Mapping.tenant(claims)
+	mapping := i.mapped()
+	tenant, err := mapping.tenant(claims)
 	if err != nil {
 		return access.Principal{}, err
 	}
 	expires := token.Expiry
-	return access.Principal{Tenant: tenant, Subject: token.Subject, Scopes: i.config.Mapping.scopes(claims), Expires: &expires}, nil
+	return access.Principal{Tenant: tenant, Subject: token.Subject, Scopes: mapping.scopes(claims), Expires: &expires}, nil
+}
+
+// Remap changes how the claims of tokens become tenants and scopes.
+func (i *Issuer) Remap(change func(*Mapping)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.mapping)
+}
+
+func (i *Issuer) mapped() Mapping {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.mapping
 }
 
 // provider returns the issuer's description, and asks for it when there is none. Requests that come meanwhile wait for the same answer.

@@ -216,6 +216,28 @@ func TestTokensAreChecked(t *testing.T) {
 	}
 }
 
+// TestRemap: the next token that is checked has the tenant and the scopes of a changed mapping.
+func TestRemap(t *testing.T) {
+	first := newPair(t, "first")
+	i := newIssuer(t, first)
+	checked := check(t, configOf(i))
+	token := first.token(t, i.claims())
+	for _, step := range []struct{ tenant, means, scope string }{{"acme", "one", "files"}, {"acme", "two", "nodes"}} {
+		checked.Remap(func(m *oidc.Mapping) {
+			m.Tenants = map[string]string{step.tenant: step.means}
+			m.Scopes = map[string][]access.Scope{"openid": {access.Scope(step.scope)}}
+		})
+		caller, err := checked.Identify(t.Context(), token)
+		if err != nil || caller.Tenant != step.means || fmt.Sprint(caller.Scopes) != "["+step.scope+"]" {
+			t.Errorf("the caller is %+v, error %v; want tenant %s with scope %s", caller, err, step.means, step.scope)
+		}
+	}
+	checked.Remap(func(m *oidc.Mapping) { m.Tenants = map[string]string{"other": "two"} })
+	if _, err := checked.Identify(t.Context(), token); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
+		t.Errorf("a tenant that is not in the mapping: %v", err)
+	}
+}
+
 // TestRotation changes the keys of the issuer while tokens are checked.
 func TestRotation(t *testing.T) {
 	first, second := newPair(t, "first"), newPair(t, "second")

@@ -12,19 +12,24 @@ type Reload struct {
 	Read  func() (*Settings, error)              // reads and checks everything anew
 	Apply map[string]func(settings string) error // by the name of a reloadable setting in a file
 	Also  func(ctx context.Context) error        // takes over more than settings; may be nil
+	Ends  func() bool                            // reports whether a signal ends the server
 	Log   *slog.Logger
 
 	current *Settings
 }
 
-// Run takes over settings each time that told receives, until ctx ends. Settings that cannot be leave everything as it is.
-func (r *Reload) Run(ctx context.Context, current *Settings, told <-chan os.Signal) {
+// Run takes over settings each time that told receives, until ctx ends. Settings that cannot be leave everything as it is. It reports
+// whether a signal ends the server.
+func (r *Reload) Run(ctx context.Context, current *Settings, told <-chan os.Signal) (ends bool) {
 	r.current = current
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-told:
+			if r.Ends() {
+				return true
+			}
 			r.reload(ctx)
 		}
 	}

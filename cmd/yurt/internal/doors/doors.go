@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/auth"
@@ -40,11 +41,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.Float64Var(&f.perKey, "rate-limit-key", 0, "the most requests a second of an API key, at all controllers together; 0 for no limit")
 	flags.Float64Var(&f.perAddress, "rate-limit-address", 0, "the most requests a second of an address, likewise; do not set it behind a proxy, whose address all requests have")
 	f.oidc.add(flags)
-}
-
-// Rates returns the bounds of requests, which so many controllers share as live says.
-func (f *Flags) Rates(live func() int) *auth.Rates {
-	return auth.NewRates(f.perKey, f.perAddress, live)
+	config.Reloadable(flags, "rate-limit-key", "rate-limit-address", "oidc-tenants", "oidc-scopes")
 }
 
 // Check refuses values that cannot be.
@@ -69,6 +66,7 @@ type Doors struct {
 	Keys   *auth.Authenticator // nil on a server without keys
 	Audit  *audit.Log
 	Once   *once.Requests
+	Rates  *auth.Rates // nil before [Doors.Bound]
 	Beside []func(ctx context.Context) error
 	store  *storage.Storage
 	issuer *oidc.Issuer // nil without one
@@ -113,6 +111,11 @@ func (d *Doors) AskForKeys(ctx context.Context, logger *slog.Logger, metrics pro
 	}
 	d.Beside = append(d.Beside, d.Keys.Run)
 	return nil
+}
+
+// Bound makes the bounds of requests, which so many controllers share as live says.
+func (d *Doors) Bound(f *Flags, live func() int) {
+	d.Rates = auth.NewRates(f.perKey, f.perAddress, live)
 }
 
 // Divided returns the store of sessions, divided among tenants, with what the parts do beside it.
