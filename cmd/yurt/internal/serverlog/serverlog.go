@@ -46,9 +46,9 @@ func (f *Flags) Logger(w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: f.Level}
 	switch f.format {
 	case "text":
-		return slog.New(tracing.Handler(slog.NewTextHandler(w, options))), nil
+		return slog.New(tracing.Handler(sampled(slog.NewTextHandler(w, options)))), nil
 	case "json":
-		return slog.New(tracing.Handler(slog.NewJSONHandler(w, options))), nil
+		return slog.New(tracing.Handler(sampled(slog.NewJSONHandler(w, options)))), nil
 	default:
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--log-format", "%q is no format of logs; give text or json", f.format)
 	}
