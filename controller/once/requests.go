@@ -155,7 +155,7 @@ func (r *Requests) answered(ctx context.Context, record Record, answer Answer) {
 	}
 }
 
-// refused reports whether a status says that the request changed nothing.
+// refused reports whether a status says that the request had no effect.
 func refused(status int) bool {
 	switch status {
 	case http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusInsufficientStorage:

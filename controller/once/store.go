@@ -11,7 +11,7 @@ type Record struct {
 	Claim  string // tells requests with the same key apart
 	Hash   string // of the request
 	At     time.Time
-	Answer *Answer // nil while there is none
+	Answer *Answer // nil until it is there
 }
 
 // Answer is the answer to a request.

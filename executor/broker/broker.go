@@ -15,12 +15,11 @@ import (
 // Broker carries out requests that need power over the host. All methods may be called at the same time.
 type Broker interface {
 	Cgroups
+	RunCgroups
 
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
 	// cgroups are left; its disk is, until [Broker.RemoveDisk].
 	Start(ctx context.Context, request StartRequest) (Started, error)
-	// Runs returns the cgroups of the runs of a sandbox, which exists or is left from an earlier executor.
-	Runs(sandboxID string) (RunGroups, error)
 	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error.
 	RemoveDisk(sandboxID string) error
 	// Open opens a directory inside a sandbox, as a place from which paths are resolved. No link leads there. The caller closes it.
@@ -84,6 +83,5 @@ type StartRequest struct {
 // Started is a sandbox whose init was started.
 type Started struct {
 	Init   procid.ID
-	Runs   RunGroups
 	Phases map[string]float64 // milliseconds
 }

@@ -23,48 +23,34 @@ type Cgroups interface {
 	End(ctx context.Context, sandboxID string) error
 }
 
-// RunGroups is the cgroups of the runs of one sandbox.
-type RunGroups interface {
-	cgroup.Gauge
-	cgroup.Leaves
-}
-
-// Runs implements [Broker].
-func (l *Local) Runs(sandboxID string) (RunGroups, error) {
-	if err := cgroup.CheckName(sandboxID); err != nil {
-		return nil, err
-	}
-	return l.Cgroups.Open(sandboxID), nil
-}
-
 // Limit implements [Cgroups].
 func (l *Local) Limit(sandboxID string, limits cgroup.Limits) error {
 	if err := l.Cgroups.CheckLimits(limits); err != nil {
 		return err
 	}
-	group, err := l.group(sandboxID)
+	s, err := l.sandbox(sandboxID)
 	if err != nil {
 		return err
 	}
-	return group.Limit(limits)
+	return s.group.Limit(limits)
 }
 
 // Freeze implements [Cgroups].
 func (l *Local) Freeze(ctx context.Context, sandboxID string) error {
-	group, err := l.group(sandboxID)
+	s, err := l.sandbox(sandboxID)
 	if err != nil {
 		return err
 	}
-	return group.Freeze(ctx)
+	return s.group.Freeze(ctx)
 }
 
 // Thaw implements [Cgroups].
 func (l *Local) Thaw(sandboxID string) error {
-	group, err := l.group(sandboxID)
+	s, err := l.sandbox(sandboxID)
 	if err != nil {
 		return err
 	}
-	return group.Thaw()
+	return s.group.Thaw()
 }
 
 // End implements [Cgroups].
@@ -72,27 +58,16 @@ func (l *Local) End(ctx context.Context, sandboxID string) error {
 	if err := cgroup.CheckName(sandboxID); err != nil {
 		return err
 	}
-	return l.Cgroups.Open(sandboxID).Destroy(ctx)
-}
-
-// group finds the cgroup of a sandbox, which this broker or one before it has made.
-func (l *Local) group(sandboxID string) (cgroup.Group, error) {
-	if !yurt.ValidID(yurt.SandboxIDPrefix, sandboxID) {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "sandbox_id", "%q is no id of a sandbox; an id begins with %q", sandboxID, yurt.SandboxIDPrefix)
+	if err := l.Cgroups.Open(sandboxID).Destroy(ctx); err != nil {
+		return err
 	}
-	there, err := l.Cgroups.Has(sandboxID)
-	if err != nil {
-		return nil, fmt.Errorf("finding the cgroup of sandbox %s: %w", sandboxID, err)
-	}
-	if !there {
-		return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s has no cgroup on this node", sandboxID)
-	}
-	return l.Cgroups.Open(sandboxID), nil
+	l.list.drop(sandboxID)
+	return nil
 }
 
 // checkMemory refuses file systems and a view of memory that are larger than the limit in force, which [Cgroups.Limit] has set.
 func (l *Local) checkMemory(sandboxID string, memory yurt.Size) error {
-	if _, err := l.group(sandboxID); err != nil {
+	if _, err := l.sandbox(sandboxID); err != nil {
 		return err
 	}
 	granted, err := l.Cgroups.MemoryLimit(sandboxID)

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -26,13 +27,13 @@ func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
 	}
 	groups.BoundAll(cgroup.All{Memory: nodeMemory, PIDs: 1000})
 	t.Cleanup(groups.RemoveParent)
-	return broker.NewLocal(broker.Config{Cgroups: groups}), groups
+	return broker.NewLocal(broker.Config{Cgroups: groups, Logger: slog.New(slog.DiscardHandler)}), groups
 }
 
 func modest() cgroup.Limits { return cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50} }
 
-// busySandbox makes a sandbox's cgroup with a run that uses a processor. The program calls no init, and is its own.
-func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id string, run cgroup.Leaf, program *exec.Cmd) {
+// busySandbox makes a sandbox's cgroup with a run that uses a processor. The program, which needs nothing of init, is its init too.
+func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id string, run *broker.Meter, program *exec.Cmd) {
 	t.Helper()
 	id = yurt.NewSandboxID()
 	group, err := groups.Create(id, modest())
@@ -52,29 +53,33 @@ func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id 
 	if err := group.Settle(program.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := local.Runs(id)
+	return id, beginRun(t, local, broker.RunRequest{ID: busyRun}, id, program), program
+}
+
+// busyRun is the run in each busy sandbox.
+const busyRun = yurt.ExecutionIDPrefix + "busy"
+
+// beginRun makes a run and moves a program there.
+func beginRun(t *testing.T, local *broker.Local, request broker.RunRequest, sandboxID string, program *exec.Cmd) *broker.Meter {
+	t.Helper()
+	run, err := local.NewRun(sandboxID, request)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if run, err = runs.NewLeaf("run"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(run.Close)
-	files, err := run.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
+	for _, file := range run.Birth {
 		path := file.Name()
-		if groups.Version() == 2 {
+		if local.Cgroups.Version() == 2 {
 			path = filepath.Join(path, "cgroup.procs")
 		}
 		if err := os.WriteFile(path, fmt.Append(nil, program.Process.Pid), 0); err != nil {
 			t.Error(err)
 		}
-		file.Close()
 	}
-	return id, run, program
+	if err := local.NameRun(sandboxID, request.ID); err != nil {
+		t.Fatal(err)
+	}
+	return run.Usage
 }
 
 // ended names a sandbox whose init has ended, so that a request that is not refused changes no mount of this process's.
@@ -86,7 +91,7 @@ func ended(t *testing.T) broker.Sandbox {
 }
 
 // used returns the CPU time of a run during a moment.
-func used(t *testing.T, run cgroup.Leaf) time.Duration {
+func used(t *testing.T, run *broker.Meter) time.Duration {
 	t.Helper()
 	before, err := run.Usage()
 	if err != nil {
@@ -110,7 +115,6 @@ func TestRequestsNameASandbox(t *testing.T) {
 		"Freeze": func(id string) error { return local.Freeze(t.Context(), id) },
 		"Thaw":   local.Thaw,
 		"End":    func(id string) error { return local.End(t.Context(), id) },
-		"Runs":   func(id string) error { _, err := local.Runs(id); return err },
 		"Resize": func(id string) error {
 			sandbox := ended(t)
 			sandbox.ID = id
@@ -123,7 +127,7 @@ func TestRequestsNameASandbox(t *testing.T) {
 				t.Errorf("%s of %q: %v, want %s", name, bad, err, yurt.CodeInvalidArgument)
 			}
 		}
-		if name == "End" || name == "Runs" {
+		if name == "End" {
 			continue // about a sandbox that may be gone
 		}
 		if err := ask(yurt.NewSandboxID()); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {

@@ -7,8 +7,9 @@
 // the launcher, sets up a mount or enters a namespace.
 //
 // Limits, freezing and the end of a whole sandbox are requests that name it by its id, see [Cgroups]. The broker finds the cgroup by
-// the id, and checks limits against the bounds of all sandboxes together.
+// the id, and checks limits against the bounds of all sandboxes together. Requests about runs name the sandbox and the run, see
+// [RunCgroups]. The broker checks both against its own list. Usage is read from files that it has opened, see [Meter], and from the
+// control files that every process may read, see [Gauge].
 //
-// Two kinds of privileged calls remain outside. The cgroups of runs are an interface of their own, [RunGroups]. Signals to processes
-// of sandboxes go through descriptors of these processes.
+// One kind of privileged call remains outside: signals to processes of sandboxes go through descriptors of these processes.
 package broker

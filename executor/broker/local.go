@@ -43,6 +43,7 @@ type Local struct {
 	Config
 
 	filters *launch.Filters
+	list    list
 }
 
 // NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
@@ -62,6 +63,7 @@ func (l *Local) Prepare(ctx context.Context) error {
 func (l *Local) Close() error {
 	err := l.Launcher.Close()
 	l.filters.Close()
+	l.list.clear()
 	l.Cgroups.RemoveParent()
 	return err
 }

@@ -54,7 +54,8 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	return Started{Init: init, Runs: setup.group, Phases: reply.Phases}, nil
+	l.list.keep(r.Spec.ID, setup.group)
+	return Started{Init: init, Phases: reply.Phases}, nil
 }
 
 // cgroupSetup makes the cgroups of a new sandbox, while other steps of its start go on.

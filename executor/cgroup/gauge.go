@@ -9,15 +9,20 @@ import (
 	"time"
 )
 
-// Gauge reports the processes of a sandbox and its usage, at the price of a few reads.
+// Gauge reports the processes of a sandbox and its usage, at the price of a few reads. It changes no cgroup. The usage of one run is
+// read from a [Meter].
 type Gauge interface {
 	Stats() (Stats, error)
 	// Processes lists the processes of each run, by the name of its leaf.
 	Processes() (map[string][]int, error)
 	// Leaves lists the names of all leaves, also of those without processes.
 	Leaves() ([]string, error)
-	// MemoryAlarm goes off when the runs have no memory left. The caller closes it. The group must be settled.
-	MemoryAlarm() (Alarm, error)
+	// Kills says, by the name of its leaf, how many processes of each run were killed for want of memory.
+	Kills() (map[string]int64, error)
+	// Count says how many processes a run has.
+	Count(run string) (int, error)
+	// Alone reports whether a run has one process, which has one thread.
+	Alone(run string) (bool, error)
 }
 
 // Stats is the usage of a sandbox: CPU and I/O with its init, the rest without.
@@ -81,6 +86,14 @@ func (g *groupV1) Leaves() ([]string, error) {
 	return leaves(filepath.Join(g.dir["freezer"], "runs"), filepath.Base)
 }
 
+func (g *groupV1) Kills() (map[string]int64, error) {
+	return kills(filepath.Join(g.dir["memory"], "runs"), filepath.Base, "memory.oom_control")
+}
+
+func (g *groupV1) Count(run string) (int, error) { return count(g.leaf(run).freezer) }
+
+func (g *groupV1) Alone(run string) (bool, error) { return single(g.leaf(run).freezer, "tasks") }
+
 func (g *groupV2) Stats() (Stats, error) {
 	runs := filepath.Join(g.dir, "runs")
 	micros, errCPU := readField(g.dir, "cpu.stat", "usage_usec")
@@ -126,6 +139,29 @@ func (g *groupV2) Processes() (map[string][]int, error) {
 
 func (g *groupV2) Leaves() ([]string, error) {
 	return leaves(filepath.Join(g.dir, "runs"), ownerV2)
+}
+
+func (g *groupV2) Kills() (map[string]int64, error) {
+	return kills(filepath.Join(g.dir, "runs"), ownerV2, "memory.events")
+}
+
+func (g *groupV2) Count(run string) (int, error) { return count(g.find(run).dir) }
+
+func (g *groupV2) Alone(run string) (bool, error) { return single(g.find(run).dir, "cgroup.threads") }
+
+// kills reads the counts of all leaves but those that are removed meanwhile.
+func kills(runs string, name func(dir string) string, file string) (map[string]int64, error) {
+	dirs, err := subdirs(runs)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]int64, len(dirs))
+	for _, leaf := range dirs {
+		if n, err := readField(leaf, file, "oom_kill"); err == nil {
+			all[name(leaf)] = n
+		}
+	}
+	return all, nil
 }
 
 func leaves(runs string, name func(dir string) string) ([]string, error) {

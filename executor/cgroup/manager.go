@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/internal/linux/inotify"
@@ -43,11 +42,13 @@ const (
 const cpuPeriod = 100_000
 
 // Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
-// but for NewLeaf, TakeLeaf, NewPlace, Reclaim and Prepare, which any may call.
+// but for those of [Gauge] and [Leaves], which any may call.
 type Group interface {
 	Freezer
 	Gauge
 	Leaves
+	// MemoryAlarm goes off when the runs have no memory left. The caller closes it. The group must be settled.
+	MemoryAlarm() (Alarm, error)
 	// BirthFiles are the v1 tasks files that the launching thread enters, so that init is born in its place. On v2 the
 	// list is empty; see [Manager.BirthPath].
 	BirthFiles() ([]*os.File, error)
@@ -65,11 +66,9 @@ type Group interface {
 
 // Leaves is the cgroups of the runs in a group.
 type Leaves interface {
-	// NewLeaf makes the cgroup of one run.
-	NewLeaf(name string) (Leaf, error)
-	// Prepare does a part of the next NewLeaf's work ahead, so that no run waits for it. A leaf is never used for two runs.
+	// Prepare does a part of the next TakeLeaf's work ahead, so that no run waits for it. A leaf is never used for two runs.
 	Prepare() error
-	// TakeLeaf is a faster NewLeaf: the leaf gets its name only when the caller calls Name. The caller must do so
+	// TakeLeaf makes the cgroup of one run. The leaf gets its name only when the caller calls Name. The caller must do so
 	// soon, and may while a process is born in the leaf.
 	TakeLeaf(name string) (Leaf, error)
 	// NewPlace makes a leaf ahead that is called name until a run takes it; [errors.ErrUnsupported]
@@ -78,10 +77,8 @@ type Leaves interface {
 	// Reclaim gives the leaf of a run its name, should an executor before this one have ended
 	// before it did. It is for runs that did begin.
 	Reclaim(name string) error
-	// Leaf returns the cgroup of a run that was made earlier.
-	Leaf(name string) Leaf
-	// Find is Leaf for a run that may have taken a place.
-	Find(name string) Leaf
+	// Find returns the cgroup of a run that was made earlier, or has taken a place. A missing one is [os.ErrNotExist].
+	Find(name string) (Leaf, error)
 	// Close closes the files that Prepare opened; it does not change the group.
 	Close()
 }
@@ -94,29 +91,17 @@ type Leaf interface {
 	Name() error
 	// Kill ends every process inside, however it tries to get away. It returns when all have ended.
 	Kill(ctx context.Context) error
-	// Usage returns the run's usage so far.
-	Usage() (Usage, error)
-	// KeepOpen keeps the files open that Usage reads, for frequent calls; Close closes them.
-	KeepOpen() error
-	// Count says how many processes are inside.
-	Count() (int, error)
-	// Alone reports whether there is one process inside, which has one thread.
-	Alone() (bool, error)
+	// Meter returns the files with the run's usage. The caller closes it.
+	Meter() (*Meter, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
-	// Close closes the leaf's open files. It does not change the cgroup, and all methods still work, more slowly.
+	// Close closes the files that were opened ahead and not handed out. It does not change the cgroup, and all methods still
+	// work, more slowly.
 	Close()
 }
 
 // ErrBusy says that processes are still in the cgroup.
 var ErrBusy = errors.New("cgroup is not empty")
-
-// Usage is the usage of a run.
-type Usage struct {
-	CPU        time.Duration
-	MemoryPeak int64 // bytes; 0 where the kernel does not say
-	OOMKills   int64 // processes that were killed for want of memory
-}
 
 // Manager makes groups below one parent directory in each hierarchy.
 type Manager struct {

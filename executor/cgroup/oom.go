@@ -14,7 +14,7 @@ import (
 )
 
 // Alarm goes off when memory has run out in a group, or in one above it: the kernel is about to end a process then, or has done so. The
-// counts of [Leaf.Usage] say whether it was one of a leaf's.
+// counts of [Gauge] say whether it was one of a leaf's.
 type Alarm interface {
 	// Wait returns once the alarm has gone off since the last call, or ctx is done, with the error of ctx.
 	Wait(ctx context.Context) error
@@ -24,7 +24,7 @@ type Alarm interface {
 // alarmV1 is an eventfd to which the kernel adds 1 each time that memory runs out.
 type alarmV1 struct{ file *os.File }
 
-// MemoryAlarm implements [Gauge].
+// MemoryAlarm implements [Group].
 func (g *groupV1) MemoryAlarm() (Alarm, error) {
 	dir := filepath.Join(g.dir["memory"], "runs")
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -59,7 +59,7 @@ func (a *alarmV1) Close() { a.file.Close() }
 // alarmV2 is a watch of memory.events, which the kernel says is modified when a count in it is.
 type alarmV2 struct{ *inotify.Subscription }
 
-// MemoryAlarm implements [Gauge].
+// MemoryAlarm implements [Group].
 func (g *groupV2) MemoryAlarm() (Alarm, error) {
 	subscription, err := g.watches.Subscribe()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -95,11 +96,31 @@ func ownerV2(dir string) string {
 	return filepath.Base(dir)
 }
 
-// Find implements [Group].
-func (g *groupV1) Find(name string) Leaf { return g.leaf(name) }
+// Find implements [Group]. A leaf that lacks some directories, since it is half named or half removed, is found too.
+func (g *groupV1) Find(name string) (Leaf, error) {
+	leaf := g.leaf(name)
+	if !slices.ContainsFunc(leaf.dirs, isDir) {
+		return nil, fmt.Errorf("finding a cgroup: %w", &os.PathError{Op: "lstat", Path: leaf.freezer, Err: os.ErrNotExist})
+	}
+	return leaf, nil
+}
 
-// Find implements [Group]. For an unknown name it returns a leaf whose methods fail as for a leaf that is gone.
-func (g *groupV2) Find(name string) Leaf {
+// Find implements [Group].
+func (g *groupV2) Find(name string) (Leaf, error) {
+	leaf := g.find(name)
+	if !isDir(leaf.dir) {
+		return nil, fmt.Errorf("finding a cgroup: %w", &os.PathError{Op: "lstat", Path: leaf.dir, Err: os.ErrNotExist})
+	}
+	return leaf, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// find returns the leaf of a run. For an unknown name its methods fail as for a leaf that is gone.
+func (g *groupV2) find(name string) *leafV2 {
 	own := g.leaf(name)
 	if _, err := os.Lstat(own.dir); err == nil {
 		return own

@@ -76,12 +76,12 @@ func TestPlaceIsTaken(t *testing.T) {
 		if leaves, err := g.Leaves(); err != nil || !slices.Equal(leaves, []string{name}) {
 			t.Errorf("leaves %q, %v; want %s", leaves, err, name)
 		}
-		if n, err := g.Find(name).Count(); n != 1 || err != nil {
+		if n, err := g.Count(name); n != 1 || err != nil {
 			t.Errorf("%s has %d processes, %v", name, n, err)
 		}
 	}
 	want("waiting")
-	if _, err := g.Find("run").Count(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := g.Find("run"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nobody's leaf gave %v", err)
 	}
 	if err := place.Take(strings.Repeat("x", maxOwner+1)); err == nil {
@@ -94,7 +94,11 @@ func TestPlaceIsTaken(t *testing.T) {
 		t.Error("it was taken twice")
 	}
 	want("run")
-	killed(t, g.Find("run"), cmd)
+	found, err := g.Find("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed(t, found, cmd)
 	if err := place.Discard(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -130,7 +134,7 @@ func TestPlaceIsDiscarded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := g.Leaf("none").(*leafV2).Discard(ctx); err != nil {
+	if err := g.leaf("none").Discard(ctx); err != nil {
 		t.Errorf("one that is not there gave %v", err)
 	}
 }

@@ -147,51 +147,31 @@ func (l *leafV1) open() (err error) {
 	if l.tasks, err = openTasks(l.dirs); err != nil {
 		return err
 	}
-	return l.KeepOpen()
-}
-
-// KeepOpen implements [Leaf].
-func (l *leafV1) KeepOpen() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, path := range l.gaugePaths() {
-		if l.gauges[i] != nil {
-			continue
-		}
-		fd, err := openControl(path, unix.O_RDONLY)
-		if err != nil {
-			return fmt.Errorf("opening a cgroup: %w", &os.PathError{Op: "open", Path: path, Err: err})
-		}
-		l.gauges[i] = os.NewFile(uintptr(fd), path)
-	}
-	return nil
+	l.meter, err = l.openMeter()
+	return err
 }
 
 // Close implements [Leaf].
 func (l *leafV1) Close() {
 	closeAll(l.tasks)
-	l.tasks = nil
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, file := range l.gauges {
-		if file != nil {
-			file.Close()
-			l.gauges[i] = nil
-		}
-	}
+	l.meter.Close()
+	l.tasks, l.meter = nil, nil
 }
 
 // Prepare implements [Group]. On v2 a leaf is one directory, which the kernel does not rename: no work can be done ahead.
 func (g *groupV2) Prepare() error { return nil }
 
 // TakeLeaf implements [Group].
-func (g *groupV2) TakeLeaf(name string) (Leaf, error) { return g.NewLeaf(name) }
+func (g *groupV2) TakeLeaf(name string) (Leaf, error) {
+	leaf, err := g.newLeaf(name)
+	if err != nil {
+		return nil, err
+	}
+	return leaf, nil
+}
 
 // Reclaim implements [Group].
 func (g *groupV2) Reclaim(string) error { return nil }
 
 // Name implements [Leaf].
 func (l *leafV2) Name() error { return nil }
-
-// KeepOpen implements [Leaf]. A leaf on v2 keeps no files open.
-func (l *leafV2) KeepOpen() error { return nil }

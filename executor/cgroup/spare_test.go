@@ -21,25 +21,33 @@ func TestPreparedLeafIsNew(t *testing.T) {
 		if err := g.Prepare(); err != nil {
 			t.Fatal(err)
 		}
-		leaf, err := g.NewLeaf(name)
+		leaf, err := newLeaf(g, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if usage, err := leaf.Usage(); err != nil || usage.CPU != 0 {
+		meter, err := leaf.Meter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usage, err := meter.Usage(); err != nil || usage.CPU != 0 {
 			t.Errorf("%s, before anything ran in it: %+v %v", name, usage, err)
 		}
 		runIn(t, g, name)
-		usage, err := leaf.Usage()
+		usage, err := meter.Usage()
 		if err != nil || usage.CPU <= 0 || usage.MemoryPeak <= 0 {
 			t.Errorf("%s: %+v %v", name, usage, err)
 		}
 		// The name alone finds the leaf, as do the files that were opened before it had the name.
-		if again, err := g.Leaf(name).Usage(); err != nil || again != usage {
+		if again, err := usageOf(g.leaf(name)); err != nil || again != usage {
 			t.Errorf("%s: %+v and %+v %v", name, usage, again, err)
 		}
 		if err := leaf.Remove(); err != nil {
 			t.Error(err)
 		}
+		if usage, err := meter.Usage(); err == nil {
+			t.Errorf("%s, removed: %+v", name, usage)
+		}
+		meter.Close()
 	}
 	// That a former executor left one is no error.
 	if err := g.Prepare(); err != nil {
@@ -50,11 +58,11 @@ func TestPreparedLeafIsNew(t *testing.T) {
 	if err := next.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := next.NewLeaf("fourth")
+	leaf, err := newLeaf(next, "fourth")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if usage, err := leaf.Usage(); err != nil || usage.CPU != 0 {
+	if usage, err := usageOf(leaf); err != nil || usage.CPU != 0 {
 		t.Errorf("before anything ran in it: %+v %v", usage, err)
 	}
 	left, err := subdirs(g.dir["freezer"] + "/runs")
@@ -76,7 +84,7 @@ func runIn(t *testing.T, g *groupV1, name string) {
 }
 
 // TestPreparedLeafIsOpen: a run enters the leaf and reads its usage through the files that were opened ahead; all of
-// them are closed with the leaf, with its group, or when it is removed.
+// them that are not handed out are closed with the leaf, with its group, or when it is removed.
 func TestPreparedLeafIsOpen(t *testing.T) {
 	g := createV1(t, onV1(t), "open", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
 	before := openFiles(t, g)
@@ -89,7 +97,15 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 				t.Errorf("%d files, %v", len(files), err)
 			}
 			closeAll(files)
+			meter, err := l.Meter()
+			if err != nil {
+				t.Error(err)
+			}
 			l.Close()
+			if _, err := meter.Usage(); err != nil {
+				t.Errorf("the meter was closed with its leaf: %v", err)
+			}
+			meter.Close()
 		},
 		"destroyed": nil,
 	}
@@ -97,17 +113,17 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 		if err := g.Prepare(); err != nil {
 			t.Fatal(err)
 		}
-		if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+gaugesV1 {
+		if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+meters {
 			t.Errorf("%s: %d files were opened", name, opened)
 		}
 		if end == nil {
 			g.Close()
 		} else {
-			leaf, err := g.NewLeaf(name)
+			leaf, err := newLeaf(g, name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+gaugesV1 {
+			if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+meters {
 				t.Errorf("%s: %d files are open once it is taken", name, opened)
 			}
 			end(leaf)
@@ -118,25 +134,30 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 	}
 }
 
-// TestKeptOpen: the files that Usage reads are opened once, and closed with the leaf.
-func TestKeptOpen(t *testing.T) {
+// TestMeterStaysOpen: the files that Usage reads are opened once, and closed with the meter.
+func TestMeterStaysOpen(t *testing.T) {
 	g := createV1(t, onV1(t), "kept", modest())
-	if _, err := g.NewLeaf("run"); err != nil {
+	if _, err := newLeaf(g, "run"); err != nil {
 		t.Fatal(err)
 	}
-	leaf, before := g.Leaf("run"), openFiles(t, g) // as an executor that finds the leaf, without open files
+	before := openFiles(t, g)
+	meter, err := g.leaf("run").Meter() // as an executor that finds the leaf
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if err := leaf.KeepOpen(); err != nil {
+		if _, err := meter.Usage(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := leaf.Usage(); err != nil {
-			t.Fatal(err)
-		}
-		if opened := openFiles(t, g) - before; opened != gaugesV1 {
+		if opened := openFiles(t, g) - before; opened != meters {
 			t.Errorf("%d files are open", opened)
 		}
 	}
-	leaf.Close()
+	meter.Close()
+	meter.Close()
+	if _, err := meter.Usage(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a closed meter gives %v", err)
+	}
 	if left := openFiles(t, g) - before; left != 0 {
 		t.Errorf("%d files are left open", left)
 	}
@@ -145,13 +166,13 @@ func TestKeptOpen(t *testing.T) {
 // TestAlone: a process is alone that has neither another beside it nor a second thread.
 func TestAlone(t *testing.T) {
 	g := createV1(t, onV1(t), "alone", modest())
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := func(when string, want bool) {
 		t.Helper()
-		if alone, err := leaf.Alone(); alone != want || err != nil {
+		if alone, err := g.Alone("run"); alone != want || err != nil {
 			t.Errorf("%s: %t, %v", when, alone, err)
 		}
 	}
@@ -169,7 +190,7 @@ func TestAlone(t *testing.T) {
 	threads := "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); print('in', flush=True)"
 	cmd := staysIn(t, leaf, `exec /usr/bin/python3 -c "`+threads+`"`)
 	want("one with two threads is", false)
-	if n, err := leaf.Count(); n != 1 || err != nil {
+	if n, err := g.Count("run"); n != 1 || err != nil {
 		t.Errorf("%d processes are in it, %v", n, err)
 	}
 	killed(t, leaf, cmd)
@@ -212,10 +233,40 @@ func staysIn(t *testing.T, leaf Leaf, command string) *exec.Cmd {
 	return cmd
 }
 
+// newLeaf makes a leaf that has its name.
+func newLeaf(g Leaves, name string) (Leaf, error) {
+	leaf, err := g.TakeLeaf(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := leaf.Name(); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	return leaf, nil
+}
+
+// usageOf reads the usage of a leaf once.
+func usageOf(leaf Leaf) (Usage, error) {
+	meter, err := leaf.Meter()
+	if err != nil {
+		return Usage{}, err
+	}
+	defer meter.Close()
+	return meter.Usage()
+}
+
+// countIn counts the processes in a leaf, whichever name it has.
+func countIn(leaf Leaf) (int, error) {
+	if l, ok := leaf.(*leafV1); ok {
+		return count(l.freezer)
+	}
+	return count(leaf.(*leafV2).dir)
+}
+
 // killed fails the test unless the process of the leaf is ended by Kill.
 func killed(t *testing.T, leaf Leaf, cmd *exec.Cmd) {
 	t.Helper()
-	if n, err := leaf.Count(); n != 1 || err != nil {
+	if n, err := countIn(leaf); n != 1 || err != nil {
 		t.Fatalf("%d processes are in it, %v", n, err)
 	}
 	ended := make(chan struct{})
@@ -249,7 +300,7 @@ func TestTakenLeafHasItsNameLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := other.Count(); n != 0 || err != nil {
+		if n, err := countIn(other); n != 0 || err != nil {
 			t.Errorf("the next run has %d processes of this one, %v", n, err)
 		}
 		if err := other.Remove(); err != nil {
@@ -259,7 +310,7 @@ func TestTakenLeafHasItsNameLater(t *testing.T) {
 			if err := errors.Join(leaf.Name(), leaf.Name()); err != nil {
 				t.Fatal(err)
 			}
-			leaf = g.Leaf("late")
+			leaf = g.leaf("late")
 		}
 		killed(t, leaf, cmd)
 		if err := leaf.Remove(); err != nil {
@@ -299,17 +350,22 @@ func TestReclaim(t *testing.T) {
 		if err := next.Reclaim("run"); err != nil {
 			t.Fatal(err)
 		}
-		killed(t, next.Leaf("run"), cmd)
-		if err := errors.Join(next.Leaf("run").Remove(), next.Prepare()); err != nil {
+		found, err := next.Find("run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		killed(t, found, cmd)
+		if err := errors.Join(found.Remove(), next.Prepare()); err != nil {
 			t.Error(err)
 		}
 		if err := next.Reclaim("gone"); err != nil { // takes no leaf of this executor
 			t.Error(err)
 		}
-		if _, err := next.NewLeaf("after"); err != nil {
-			t.Error(err)
+		after, err := newLeaf(next, "after")
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := next.Leaf("after").Remove(); err != nil {
+		if err := after.Remove(); err != nil {
 			t.Error(err)
 		}
 		next.Close()
@@ -342,10 +398,10 @@ func TestPreparedLeafIsWhole(t *testing.T) {
 	if err := os.Remove(spare.dirs[len(spare.dirs)-1]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.NewLeaf("unlucky"); err == nil {
+	if _, err := newLeaf(g, "unlucky"); err == nil {
 		t.Error("it is made of less than all directories")
 	}
-	if _, err := g.NewLeaf("unlucky"); err != nil {
+	if _, err := newLeaf(g, "unlucky"); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
 }

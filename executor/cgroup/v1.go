@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -297,17 +296,6 @@ func closeAll(files []*os.File) {
 	}
 }
 
-func (g *groupV1) NewLeaf(name string) (Leaf, error) {
-	leaf, err := g.TakeLeaf(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := leaf.Name(); err != nil {
-		return nil, errors.Join(err, leaf.Remove())
-	}
-	return leaf, nil
-}
-
 // make makes the directories.
 func (l *leafV1) make() error {
 	for i, dir := range l.dirs {
@@ -322,8 +310,6 @@ func (l *leafV1) make() error {
 	}
 	return nil
 }
-
-func (g *groupV1) Leaf(name string) Leaf { return g.leaf(name) }
 
 func (g *groupV1) leaf(name string) *leafV1 {
 	at := func(controller string) string { return filepath.Join(g.dir[controller], "runs", name) }
@@ -406,9 +392,7 @@ type leafV1 struct {
 	memory, cpu, freezer string
 
 	tasks []*os.File // opened ahead; nil once they were handed out
-
-	mu     sync.Mutex
-	gauges [gaugesV1]*os.File // nil unless they are kept open
+	meter *Meter     // likewise
 
 	nameless *nameless // nil once it has the name of its run
 }
@@ -518,59 +502,21 @@ func inFreezer(text, dir string) bool {
 	return true // unknown: better killed
 }
 
-func (l *leafV1) Count() (int, error) { return count(l.freezer) }
-
-func (l *leafV1) Alone() (bool, error) { return single(l.freezer, "tasks") }
-
-// Indexes, in the result of gaugePaths, of the files with a run's usage.
-const (
-	gaugeCPU = iota
-	gaugeMemory
-	gaugeOOM
-	gaugesV1
-)
-
-func (l *leafV1) gaugePaths() [gaugesV1]string {
-	return [gaugesV1]string{
-		gaugeCPU:    filepath.Join(l.cpu, "cpuacct.usage"),
-		gaugeMemory: filepath.Join(l.memory, "memory.max_usage_in_bytes"),
-		gaugeOOM:    filepath.Join(l.memory, "memory.oom_control"),
+// Meter implements [Leaf].
+func (l *leafV1) Meter() (*Meter, error) {
+	if meter := l.meter; meter != nil {
+		l.meter = nil
+		return meter, nil
 	}
+	return l.openMeter()
 }
 
-// readGauges returns the contents of the files of gaugePaths.
-func (l *leafV1) readGauges(paths [gaugesV1]string) (data [gaugesV1][]byte, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range data {
-		if file := l.gauges[i]; file != nil {
-			data[i], err = readOpen(file)
-		} else {
-			data[i], err = readControl(paths[i])
-		}
-		if err != nil {
-			return data, fmt.Errorf("reading %s: %w", filepath.Base(paths[i]), err)
-		}
-	}
-	return data, nil
-}
-
-func (l *leafV1) Usage() (u Usage, err error) {
-	paths := l.gaugePaths()
-	data, err := l.readGauges(paths)
-	if err != nil {
-		return u, err
-	}
-	nanos, err := parseInt(paths[gaugeCPU], data[gaugeCPU])
-	if err != nil {
-		return u, err
-	}
-	peak, err := parseInt(paths[gaugeMemory], data[gaugeMemory])
-	if err != nil {
-		return u, err
-	}
-	kills, err := parseField(paths[gaugeOOM], data[gaugeOOM], "oom_kill")
-	return Usage{CPU: time.Duration(nanos), MemoryPeak: peak, OOMKills: kills}, err
+func (l *leafV1) openMeter() (*Meter, error) {
+	return openMeter(meterFiles{
+		meterCPU:    filepath.Join(l.cpu, "cpuacct.usage"),
+		meterMemory: filepath.Join(l.memory, "memory.max_usage_in_bytes"),
+		meterKills:  filepath.Join(l.memory, "memory.oom_control"),
+	}, usageV1)
 }
 
 func (l *leafV1) Remove() error {

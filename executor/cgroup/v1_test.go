@@ -320,11 +320,11 @@ func TestNames(t *testing.T) {
 
 func TestLeafLife(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", modest())
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.NewLeaf("run"); err == nil {
+	if _, err := newLeaf(g, "run"); err == nil {
 		t.Error("the same leaf was made twice")
 	}
 	// Burns CPU, and leaves a process behind.
@@ -333,12 +333,15 @@ func TestLeafLife(t *testing.T) {
 	if err := leaf.Remove(); !errors.Is(err, ErrBusy) {
 		t.Errorf("a leaf with a process in it was removed: %v", err)
 	}
-	usage, err := leaf.Usage()
+	usage, err := usageOf(leaf)
 	if err != nil || usage.CPU <= 0 || usage.CPU > time.Minute || usage.MemoryPeak < 4096 || usage.MemoryPeak > 64<<20 || usage.OOMKills != 0 {
 		t.Errorf("it used %+v, %v", usage, err)
 	}
 	// As a restarted executor would find it.
-	found := g.Leaf("run")
+	found, err := g.Find("run")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := found.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +352,10 @@ func TestLeafLife(t *testing.T) {
 	if err := errors.Join(found.Remove(), found.Kill(t.Context())); err != nil {
 		t.Errorf("what is gone already: %v", err)
 	}
-	if _, err := found.Usage(); err == nil {
+	if _, err := g.Find("run"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a leaf that is gone is found: %v", err)
+	}
+	if _, err := usageOf(found); err == nil {
 		t.Error("what is gone has used something")
 	}
 	if _, err := found.Files(); err == nil {
@@ -375,11 +381,11 @@ func removeSoon(t *testing.T, leaf Leaf) {
 // of their own, and ignore every signal that can be ignored.
 func TestKillOfATreeThatForks(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", Limits{CPU: 2, Memory: 256 << 20, PIDs: 300})
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := g.NewLeaf("other")
+	other, err := newLeaf(g, "other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +415,7 @@ func TestKillOfATreeThatForks(t *testing.T) {
 // TestKillOfWhatIsStopped must not wait for it to go on.
 func TestKillOfWhatIsStopped(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", modest())
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +432,7 @@ func TestKillOfWhatIsStopped(t *testing.T) {
 // into a cgroup to have something born there.
 func TestKillSparesWhoIsPassingThrough(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", modest())
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +470,7 @@ func TestKillSparesWhoIsPassingThrough(t *testing.T) {
 
 func TestMemoryLimitKillsAndIsCounted(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", Limits{CPU: 2, Memory: 32 << 20, PIDs: 50})
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +478,7 @@ func TestMemoryLimitKillsAndIsCounted(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it got eight times what it may have")
 	}
-	usage, err := leaf.Usage()
+	usage, err := usageOf(leaf)
 	if err != nil || usage.OOMKills != 1 || usage.MemoryPeak > 32<<20 || usage.MemoryPeak < 16<<20 {
 		t.Errorf("it used %+v, %v", usage, err)
 	}
@@ -503,7 +509,7 @@ func TestDestroyEndsWhatIsInside(t *testing.T) {
 	m := onV1(t)
 	g := createV1(t, m, "sandbox", modest())
 	for i := range 3 {
-		leaf, err := g.NewLeaf(fmt.Sprint("run", i))
+		leaf, err := newLeaf(g, fmt.Sprint("run", i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -543,7 +549,7 @@ func TestDestroyHalfMade(t *testing.T) {
 
 func TestKillGivesUpWithItsContext(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", modest())
-	leaf, err := g.NewLeaf("run")
+	leaf, err := newLeaf(g, "run")
 	if err != nil {
 		t.Fatal(err)
 	}

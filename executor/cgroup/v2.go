@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -187,7 +186,7 @@ func limitMemoryV2(dir string, bytes int64) error {
 }
 
 // letFork lets init start processes in the cgroups of runs: the kernel wants it to
-// own cgroup.procs there, see NewLeaf, and at the common ancestor.
+// own cgroup.procs there, see newLeaf, and at the common ancestor.
 func (g *groupV2) letFork(initPID int) error {
 	// Not the owner of /proc/PID, which is root for a process that is not dumpable.
 	uid, err := statusField(initPID, "Uid:")
@@ -215,14 +214,6 @@ func statusField(pid int, key string) (int, error) {
 	return 0, fmt.Errorf("finding the owner of init: no %s in its status", key)
 }
 
-func (g *groupV2) NewLeaf(name string) (Leaf, error) {
-	leaf, err := g.newLeaf(name)
-	if err != nil {
-		return nil, err
-	}
-	return leaf, nil
-}
-
 func (g *groupV2) newLeaf(name string) (*leafV2, error) {
 	leaf := g.leaf(name)
 	if err := os.Mkdir(leaf.dir, 0o755); err != nil {
@@ -237,8 +228,6 @@ func (g *groupV2) newLeaf(name string) (*leafV2, error) {
 	}
 	return leaf, nil
 }
-
-func (g *groupV2) Leaf(name string) Leaf { return g.leaf(name) }
 
 func (g *groupV2) leaf(name string) *leafV2 { return &leafV2{filepath.Join(g.dir, "runs", name)} }
 
@@ -268,24 +257,13 @@ func (l *leafV2) Files() ([]*os.File, error) {
 
 func (l *leafV2) Kill(ctx context.Context) error { return killV2(ctx, l.dir) }
 
-func (l *leafV2) Count() (int, error) { return count(l.dir) }
-
-func (l *leafV2) Alone() (bool, error) { return single(l.dir, "cgroup.threads") }
-
-func (l *leafV2) Usage() (Usage, error) {
-	micros, err := readField(l.dir, "cpu.stat", "usage_usec")
-	if err != nil {
-		return Usage{}, err
-	}
-	kills, err := readField(l.dir, "memory.events", "oom_kill")
-	if err != nil {
-		return Usage{}, err
-	}
-	peak, err := readInt(l.dir, "memory.peak")
-	if errors.Is(err, os.ErrNotExist) {
-		peak, err = 0, nil // Linux before 5.19
-	}
-	return Usage{CPU: time.Duration(micros) * time.Microsecond, MemoryPeak: peak, OOMKills: kills}, err
+// Meter implements [Leaf].
+func (l *leafV2) Meter() (*Meter, error) {
+	return openMeter(meterFiles{
+		meterCPU:    filepath.Join(l.dir, "cpu.stat"),
+		meterKills:  filepath.Join(l.dir, "memory.events"),
+		meterMemory: filepath.Join(l.dir, "memory.peak"), // Linux 5.19
+	}, usageV2)
 }
 
 func (l *leafV2) Remove() error {

@@ -141,6 +141,9 @@ func (e *Engine) adoptKernel(s *Sandbox, id string, traces *kernelTraces, by run
 	if err != nil {
 		return errors.Join(err, p.requests.Close())
 	}
+	if p.usage, err = s.Broker.OpenRun(s.ID(), id); err != nil {
+		e.logger.Error("a kernel was taken over without its usage", "sandbox", s.ID(), "kernel", id, "error", err)
+	}
 	p.follow()
 	if err := p.endQuestion(); err != nil {
 		e.logger.Warn("a question to a kernel was not interrupted", "sandbox", s.ID(), "kernel", id, "error", err)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/output"
@@ -39,7 +39,7 @@ type cell struct {
 	kernel  string               // id of the kernel, from then on
 	seq     uint64               // chunk of the last entry
 	process *kernelProcess
-	before  cgroup.Usage
+	before  broker.Usage
 }
 
 var _ protocol.Cell = (*cell)(nil)
@@ -101,8 +101,7 @@ func (c *cell) Begin(process protocol.Process, seq uint64) error {
 	case *kernelProcess:
 		c.process = p
 	}
-	_ = c.process.leaf.KeepOpen() // else it is opened each time
-	if usage, err := c.process.leaf.Usage(); err == nil {
+	if usage, err := c.process.usage.Usage(); err == nil {
 		c.before = usage
 	}
 	if c.adopted {
@@ -215,7 +214,7 @@ func (c *cell) measure(result *yurt.Result) (kills int64) {
 	if c.process == nil {
 		return 0
 	}
-	after, err := c.process.leaf.Usage()
+	after, err := c.process.usage.Usage()
 	if err != nil {
 		return 0
 	}

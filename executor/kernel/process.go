@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/records"
@@ -44,9 +44,9 @@ type kernelProcess struct {
 	engine   *Engine
 	sandbox  *Sandbox
 	id       string
-	leaf     cgroup.Leaf
-	requests *os.File // the FIFO
-	file     string   // that the request is in which was sent last; "" if it went by the FIFO
+	usage    *broker.Meter // nil before it has begun
+	requests *os.File      // the FIFO
+	file     string        // that the request is in which was sent last; "" if it went by the FIFO
 	out      *initd.Output
 	stop     func() bool // of the watch for our own end
 }
@@ -54,7 +54,7 @@ type kernelProcess struct {
 var _ protocol.Process = (*kernelProcess)(nil)
 
 func (e *Engine) newKernelProcess(s *Sandbox, id string) *kernelProcess {
-	return &kernelProcess{engine: e, sandbox: s, id: id, leaf: s.Group.Find(id)}
+	return &kernelProcess{engine: e, sandbox: s, id: id}
 }
 
 // startKernel starts a kernel for the context.
@@ -166,7 +166,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 
 // startIn starts the process in a cgroup of its own, with the given descriptors.
 func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
-	p.out, err = p.engine.starter.Start(ctx, p.sandbox.ForStart(), start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
+	p.out, p.usage, err = p.engine.starter.Start(ctx, p.sandbox.ForStart(), start.Process{StartRequest: req, Given: given, Language: language, Named: true})
 	return err
 }
 
@@ -183,7 +183,7 @@ func (p *kernelProcess) letGo() {
 	if p.requests != nil {
 		p.requests.Close()
 	}
-	p.leaf.Close()
+	p.usage.Close()
 }
 
 // Send implements protocol.Process. There is room for a request: a kernel that has not read those
@@ -258,10 +258,10 @@ func (p *kernelProcess) Signal(signal syscall.Signal) error {
 }
 
 // Count implements protocol.Process.
-func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
+func (p *kernelProcess) Count() (int, error) { return p.sandbox.Gauge.Count(p.id) }
 
 // Alone implements protocol.Process.
-func (p *kernelProcess) Alone() (bool, error) { return p.leaf.Alone() }
+func (p *kernelProcess) Alone() (bool, error) { return p.sandbox.Gauge.Alone(p.id) }
 
 // Kill implements protocol.Process. An executor that is closing kills no kernel: calls fail then only because it
 // closes, and the next executor goes on with the kernel.
@@ -271,7 +271,7 @@ func (p *kernelProcess) Kill() {
 	}
 	ctx, cancel := context.WithTimeout(p.engine.ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	if err := p.leaf.Kill(ctx); err != nil && p.engine.ctx.Err() == nil {
+	if err := p.sandbox.Broker.KillRun(ctx, p.sandbox.ID(), p.id); err != nil && !broker.Missing(err) && p.engine.ctx.Err() == nil {
 		p.engine.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.ID(), "error", err)
 	}
 	if p.out != nil {
@@ -299,7 +299,10 @@ func (p *kernelProcess) Close() {
 		p.requests.Close()
 	}
 	_ = p.sandbox.Plans.RemoveAll(p.id)
-	p.sandbox.RemoveLeaf(p.id, p.leaf)
+	p.usage.Close()
+	if !p.sandbox.IsEnding() { // all of it goes
+		_ = p.sandbox.Broker.EndRun(p.sandbox.ID(), p.id) // a remaining cgroup goes with the sandbox
+	}
 	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.engine.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
 	}

@@ -111,11 +111,7 @@ func (a *adopter) recognize(id string) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := a.node.broker.Runs(id)
-	if err != nil {
-		return nil, err
-	}
-	s := a.node.newHandle(record, runs, in)
+	s := a.node.newHandle(record, in)
 	s.adoption = a.newAdoption()
 	if err := a.keepAgain(s); err != nil {
 		s.adoption.cancel()
@@ -129,12 +125,15 @@ func (a *adopter) recognize(id string) (*Handle, error) {
 }
 
 // keepAgain enters a sandbox, whose record was read, and keeps its layers, its image and its range of ids.
-func (a *adopter) keepAgain(s *Handle) error {
+func (a *adopter) keepAgain(s *Handle) (err error) {
 	switch {
 	case !s.Record.Init.Alive():
 		return errors.New("its init process has ended")
 	case s.Record.Installs:
 		return errors.New("it installed packages for an executor that is gone")
+	}
+	if s.Gauge, err = a.node.broker.Gauge(s.ID()); err != nil {
+		return err
 	}
 	if err := s.AdoptLayers(a.node.layers); err != nil {
 		return err

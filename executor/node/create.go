@@ -88,7 +88,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	undo.add(func() error { n.ids.Free(base); return nil })
 	record := options.record(spec, base)
 	record.Path, record.Installable = root.commands, !options.installs && mayInstall(n.config.Packages, spec)
-	s := n.newHandle(record, nil, options.slot)
+	s := n.newHandle(record, options.slot)
 	if err := s.MakeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -129,8 +129,11 @@ func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo 
 		}
 		return err
 	}
-	s.Group, s.Record.Init = started.Runs, started.Init
+	s.Record.Init = started.Init
 	undo.add(func() error { return sandbox.End(s.Broker, s.ID()) })
+	if s.Gauge, err = n.broker.Gauge(s.ID()); err != nil {
+		return startFailed(s, err)
+	}
 	phases.Add(started.Phases)
 	phases.Mark("launch")
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)

@@ -183,8 +183,8 @@ func (n *Node) watchInit(s *Handle) {
 
 // watchMemory bounds how often the kernel ends processes of the sandbox for want of memory, until ctx is done.
 func (s *Handle) watchMemory(ctx context.Context, logger *slog.Logger) {
-	err := s.Shortage.Follow(ctx, s.Group, func(leaf string, err error) {
-		logger.Warn("processes ran out of memory again and again, and were ended together", "sandbox", s.ID(), "execution", leaf, "error", err)
+	err := s.Shortage.Follow(ctx, s.Broker, s.ID(), func(run string, err error) {
+		logger.Warn("processes ran out of memory again and again, and were ended together", "sandbox", s.ID(), "execution", run, "error", err)
 	})
 	if err != nil && !s.IsGone() {
 		logger.Error("processes that run out of memory are not counted", "sandbox", s.ID(), "error", err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/admission"
-	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
@@ -186,9 +185,9 @@ type Handle struct {
 	installs packages.Quota
 }
 
-func (n *Node) newHandle(record sandbox.Record, runs broker.RunGroups, in *slot) *Handle {
+func (n *Node) newHandle(record sandbox.Record, in *slot) *Handle {
 	s := &Handle{
-		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, runs, n.broker, n.config.Dirs), n.cgroups.Version()), run.Node{
+		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, n.broker, n.config.Dirs), n.cgroups.Version()), run.Node{
 			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Results: n.results, Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),

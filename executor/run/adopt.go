@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
@@ -28,8 +29,9 @@ func (e *Engine) AdoptProcess(r *Run, chunks uint64, by Adoption) error {
 			return errors.Join(err, r.Log.Close())
 		}
 		if err == nil { // it runs
-			e.reclaimLeaf(r)
+			e.reclaim(r)
 		}
+		e.openUsage(r)
 		s.Adopt(r)
 		e.adoptStream(r)
 		return nil
@@ -49,12 +51,14 @@ func (e *Engine) AdoptProcess(r *Run, chunks uint64, by Adoption) error {
 		r.closeLogs()
 		return errors.Join(err, r.Log.Close())
 	}
-	e.reclaimLeaf(r)
+	e.reclaim(r)
+	e.openUsage(r)
 	s.Adopt(r)
 	if err != nil { // the output ends here, and the log keeps the part that arrived
 		e.kill(r) // it may have gone on, and no executor would report its end
 		r.closeLogs()
 		r.End(r.assemble(nil, err))
+		r.usage.Close()
 		return nil
 	}
 	e.startClock(r)
@@ -62,10 +66,18 @@ func (e *Engine) AdoptProcess(r *Run, chunks uint64, by Adoption) error {
 	return nil
 }
 
-// reclaimLeaf has the cgroup of a run that did begin, for all that is known, found by its name.
-func (e *Engine) reclaimLeaf(r *Run) {
-	if err := r.Sandbox.Group.Reclaim(r.Record.ID); err != nil {
+// reclaim has the cgroup of a run that did begin, for all that is known, found by its name.
+func (e *Engine) reclaim(r *Run) {
+	if err := r.Sandbox.Broker.NameRun(r.Sandbox.ID(), r.Record.ID); err != nil && !broker.Missing(err) {
 		e.logger.Error("an execution was taken over without its cgroup", "execution", r.Record.ID, "sandbox", r.Sandbox.ID(), "error", err)
+	}
+}
+
+// openUsage opens the usage of a run that an earlier executor began. Without it, the result has none.
+func (e *Engine) openUsage(r *Run) {
+	var err error
+	if r.usage, err = r.Sandbox.Broker.OpenRun(r.Sandbox.ID(), r.Record.ID); err != nil && !broker.Missing(err) {
+		e.logger.Error("an execution was taken over without its usage", "execution", r.Record.ID, "sandbox", r.Sandbox.ID(), "error", err)
 	}
 }
 
@@ -96,7 +108,7 @@ func (e *Engine) attach(ctx context.Context, r *Run, chunks uint64) (*initd.Outp
 // Open returns the handle of an execution that an earlier executor began.
 func Open(s *Sandbox, record Record, log *runlog.Log, startedAt time.Time) *Run {
 	r := newRun(s, record)
-	r.Log, r.StartedAt, r.leaf = log, startedAt, s.Group.Find(record.ID)
+	r.Log, r.StartedAt = log, startedAt
 	return r
 }
 

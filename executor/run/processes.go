@@ -79,7 +79,7 @@ type hostProcess struct {
 }
 
 func (s *Sandbox) findProcesses() ([]hostProcess, error) {
-	runs, err := s.Group.Processes()
+	runs, err := s.Gauge.Processes()
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "listing the processes of sandbox %s: %w", s.ID(), err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/runlog"
@@ -95,7 +95,7 @@ func decodeResult(log *runlog.Log, data []byte) (*yurt.Result, error) {
 // assemble makes the result of a run that ended, or whose sandbox was lost.
 func (r *Run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	result, control := r.ReadOutput()
-	usage, err := r.leaf.Usage()
+	usage, err := r.usage.Usage()
 	if err == nil {
 		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = sandbox.Millis(usage.CPU), usage.MemoryPeak
 		r.Sandbox.Shortage.Note(r.Record.ID, usage.OOMKills)
@@ -159,7 +159,7 @@ func (r *Run) readLog(each func(runlog.Entry) error) error {
 
 // judge finds the error of the result, if any: Yurt's own reasons first, then the report
 // of the language, then the bare exit status.
-func (r *Run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage cgroup.Usage) {
+func (r *Run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage broker.Usage) {
 	failed := exit.Code != 0
 	switch {
 	case r.timedOut.Load():

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/logfiles"
 	"github.com/yurtrun/yurt/executor/runlog"
@@ -25,7 +25,7 @@ type Run struct {
 	Sandbox   *Sandbox
 	Record    Record
 	Log       *runlog.Log
-	leaf      cgroup.Leaf
+	usage     *broker.Meter // nil if it has not begun
 	StartedAt time.Time
 	Phases    *sandbox.Phases
 	timedOut  atomic.Bool
@@ -48,7 +48,7 @@ type Run struct {
 func newRun(s *Sandbox, record Record) *Run {
 	r := &Run{
 		Sandbox: s, Record: record,
-		leaf: s.Group.Leaf(record.ID), StartedAt: time.Now(), done: make(chan struct{}),
+		StartedAt: time.Now(), done: make(chan struct{}),
 		writing: make(chan struct{}, 1),
 	}
 	if record.Streamed {
@@ -76,8 +76,9 @@ func (e *Engine) TryLaunch(ctx context.Context, r *Run, j Job) (*yurt.Result, er
 	if err := r.openLogs(e.logger); err != nil {
 		return nil, err
 	}
-	out, err := e.startRun(ctx, r, j)
+	out, usage, err := e.startRun(ctx, r, j)
 	if err == nil {
+		r.usage = usage
 		r.Phases.Mark("start")
 		r.out.Store(out)
 		e.noteBegin(r)
@@ -114,19 +115,19 @@ func (s *Sandbox) ForgetStart(r *Run, reason error) error {
 }
 
 // startRun has the process started, in its own cgroup, with its files in place.
-func (e *Engine) startRun(ctx context.Context, r *Run, j Job) (*initd.Output, error) {
+func (e *Engine) startRun(ctx context.Context, r *Run, j Job) (*initd.Output, *broker.Meter, error) {
 	s := r.Sandbox
 	if err := s.WriteSources(j.dir, j.sources); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.WriteFiles(r.Record.ID, j.Files); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	given := j.Stdio.Files()
 	if len(j.stdin) > 0 && !j.keepsStdinOpen() {
 		stdin, err := descriptor.Sealed("stdin", j.stdin)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer stdin.Close()
 		given = append([]*os.File{stdin}, given...)
@@ -139,7 +140,7 @@ func (e *Engine) startRun(ctx context.Context, r *Run, j Job) (*initd.Output, er
 		HasStdin: j.Stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.Stdio.Stdout != nil, HasStderr: j.Stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.Control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, Given: given, Language: r.language, NewLeaf: s.Group.TakeLeaf, Leaf: &r.leaf})
+	}, Given: given, Language: r.language})
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
@@ -230,7 +231,7 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
-	defer r.leaf.Close()
+	defer r.usage.Close()
 	defer r.Clock.Stop()
 	defer r.closeLogs()
 	exit, err := r.collect(e.ctx, out)
@@ -279,16 +280,8 @@ func (e *Engine) tidy(r *Run, forget func(ctx context.Context, id string) error)
 		cancel()
 	}
 	r.clean()
-	e.PrepareLeaf(r.Sandbox)
 	if !late {
 		e.starter.PrepareZygote(r.Sandbox.Sandbox, r.language)
-	}
-}
-
-// PrepareLeaf makes the cgroup of the next run ahead, which does without if that fails.
-func (e *Engine) PrepareLeaf(s *Sandbox) {
-	if err := s.Group.Prepare(); err != nil {
-		e.logger.Debug("preparing for the next execution", "sandbox", s.ID(), "error", err)
 	}
 }
 
@@ -298,9 +291,9 @@ func (e *Engine) kill(r *Run) {
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	r.killing.Lock()
-	err := r.leaf.Kill(ctx)
+	err := r.Sandbox.Broker.KillRun(ctx, r.Sandbox.ID(), r.Record.ID)
 	r.killing.Unlock()
-	if err != nil && e.ctx.Err() == nil {
+	if err != nil && !broker.Missing(err) && e.ctx.Err() == nil {
 		e.logger.Error("killing an execution", "execution", r.Record.ID, "sandbox", r.Sandbox.ID(), "error", err)
 	}
 	if out := r.out.Load(); out != nil {
@@ -366,12 +359,11 @@ func (b *budget) take(chunk initd.Chunk) bool {
 	return *left >= 0
 }
 
-// clean removes the run's files inside the sandbox. Its cgroup stays while processes that it left
-// behind are in it.
+// clean removes the run's files inside the sandbox, and its cgroup.
 func (r *Run) clean() {
 	_ = r.Sandbox.Plans.RemoveAll(r.Record.ID) // a file that cannot be removed goes with the sandbox
 	if r.Record.Compiles > 0 {
 		_ = r.Sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.Record.ID) // likewise
 	}
-	r.Sandbox.RemoveLeaf(r.Record.ID, r.leaf)
+	_ = r.Sandbox.Broker.EndRun(r.Sandbox.ID(), r.Record.ID) // likewise
 }

@@ -15,7 +15,7 @@ import (
 
 // Stats measures the sandbox.
 func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
-	used, err := s.Group.Stats()
+	used, err := s.Gauge.Stats()
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}

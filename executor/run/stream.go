@@ -190,6 +190,7 @@ func (st *stream) took(seq uint64) {
 func (e *Engine) adoptStream(r *Run) {
 	e.awaitWatcher(r)
 	e.goes(func() {
+		defer r.usage.Close()
 		var after uint64
 		select {
 		case after = <-r.stream.resume:

@@ -35,8 +35,8 @@ type Sandbox struct {
 	Store    string // of its overflowing logs, and of its workspace where that is on disk; made with the first of them
 	Template string // the name of its template
 	Record   Record
-	Group    broker.RunGroups
 	Broker   broker.Broker
+	Gauge    broker.Gauge // set once its cgroup is there
 	Init     *initd.Client
 	Files    *workspace.Dir // /workspace, as the sandbox's user
 	Temp     *workspace.Dir // /tmp, likewise
@@ -55,7 +55,6 @@ type Sandbox struct {
 	Gate sync.RWMutex
 
 	id, digest string
-	orphans    orphans
 
 	mu sync.Mutex // see Lock
 	// Dead says why its init is gone; "" while it is there.
@@ -69,11 +68,11 @@ type Sandbox struct {
 }
 
 // New returns the handle of the sandbox that the record describes. The sandbox need not exist yet.
-func New(record Record, group broker.RunGroups, by broker.Broker, dirs broker.Dirs) *Sandbox {
+func New(record Record, by broker.Broker, dirs broker.Dirs) *Sandbox {
 	template := record.Spec.Template
 	return &Sandbox{
 		id: record.Spec.ID, digest: template.Digest(), Template: template.Name,
-		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Group: group, Broker: by, Installable: record.Installable,
+		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Broker: by, Installable: record.Installable,
 		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), socketFile)),
 		Process: InitProcess{Gone: make(chan struct{})}, Gone: make(chan struct{}),
 	}
@@ -203,7 +202,6 @@ func (s *Sandbox) Close() {
 		s.Process.Close()
 	}
 	s.Init.Close()
-	s.Group.Close()
 }
 
 // CheckUsable returns an error if the sandbox cannot be used.

@@ -9,11 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 )
 
 const (
@@ -30,33 +31,33 @@ const (
 	killTimeout = 30 * time.Second
 )
 
-// Group is the cgroup of a sandbox, as far as a guard needs it.
-type Group interface {
-	MemoryAlarm() (cgroup.Alarm, error)
-	Leaves() ([]string, error)
-	Find(name string) cgroup.Leaf
+// Cgroups is the requests to the broker that a guard makes.
+type Cgroups interface {
+	Gauge(sandboxID string) (broker.Gauge, error)
+	WatchMemory(sandboxID string) (broker.Alarm, error)
+	KillRun(ctx context.Context, sandboxID, runID string) error
 }
 
 // Guard counts the processes of one sandbox that the kernel ended. The zero value is ready to use. Its methods may be called concurrently.
 type Guard struct {
 	mu   sync.Mutex
-	seen map[string]int64 // ends, by the name of the leaf
+	seen map[string]int64 // ends, by the id of the run
 	debt float64          // ends that the allowance does not cover yet, at the time of at
 	at   time.Time
 }
 
-// Note says how many processes the kernel has ended in a leaf since that was made. It reports whether there are new ones.
-func (g *Guard) Note(leaf string, kills int64) bool {
+// Note says how many processes of a run the kernel has ended since it began. It reports whether there are new ones.
+func (g *Guard) Note(run string, kills int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	grown := kills - g.seen[leaf]
+	grown := kills - g.seen[run]
 	if grown <= 0 {
 		return false
 	}
 	if g.seen == nil {
 		g.seen = make(map[string]int64)
 	}
-	g.seen[leaf] = kills
+	g.seen[run] = kills
 	g.settle()
 	g.debt = min(g.debt+float64(grown), Burst+mostDebt)
 	return true
@@ -108,15 +109,19 @@ func (g *Guard) Await(ctx context.Context, gone <-chan struct{}) error {
 	}
 }
 
-// Follow counts the ends in all leaves of the group, and ends the leaves that go on beyond the allowance, until ctx is done. It calls ended
-// with the name of each such leaf. Ends from before it are not counted.
-func (g *Guard) Follow(ctx context.Context, group Group, ended func(leaf string, err error)) error {
-	alarm, err := group.MemoryAlarm()
+// Follow counts the ends in all runs of a sandbox, and ends the runs that go on beyond the allowance, until ctx is done. It calls ended
+// with the id of each such run. Ends from before it are not counted.
+func (g *Guard) Follow(ctx context.Context, by Cgroups, sandboxID string, ended func(run string, err error)) error {
+	gauge, err := by.Gauge(sandboxID)
+	if err != nil {
+		return err
+	}
+	alarm, err := by.WatchMemory(sandboxID)
 	if err != nil {
 		return err
 	}
 	defer alarm.Close()
-	if err := g.look(group, func(leaf string, kills int64) { g.remember(leaf, kills) }); err != nil {
+	if err := g.look(gauge, g.remember); err != nil {
 		return err
 	}
 	for {
@@ -129,17 +134,17 @@ func (g *Guard) Follow(ctx context.Context, group Group, ended func(leaf string,
 		case <-time.After(gathering):
 		}
 		var grown []string
-		err := g.look(group, func(leaf string, kills int64) {
-			if g.Note(leaf, kills) {
-				grown = append(grown, leaf)
+		err := g.look(gauge, func(run string, kills int64) {
+			if g.Note(run, kills) {
+				grown = append(grown, run)
 			}
 		})
 		if err != nil {
 			return ifOver(ctx, err)
 		}
 		if g.over() > 0 {
-			for _, leaf := range grown {
-				ended(leaf, kill(ctx, group.Find(leaf)))
+			for _, run := range grown {
+				ended(run, kill(ctx, by, sandboxID, run))
 			}
 		}
 	}
@@ -153,41 +158,36 @@ func ifOver(ctx context.Context, err error) error {
 	return fmt.Errorf("watching the memory of a sandbox: %w", err)
 }
 
-// look calls each with the count of every leaf, and forgets the leaves that are gone.
-func (g *Guard) look(group Group, each func(leaf string, kills int64)) error {
-	leaves, err := group.Leaves()
+// look calls each with the count of every run, and forgets the runs that are gone.
+func (g *Guard) look(gauge broker.Gauge, each func(run string, kills int64)) error {
+	counts, err := gauge.Kills()
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(leaves))
-	for _, leaf := range leaves {
-		there[leaf] = true
-		if usage, err := group.Find(leaf).Usage(); err == nil { // else it has just been removed
-			each(leaf, usage.OOMKills)
-		}
+	for run, kills := range counts {
+		each(run, kills)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for leaf := range g.seen {
-		if !there[leaf] {
-			delete(g.seen, leaf)
-		}
-	}
+	maps.DeleteFunc(g.seen, func(run string, _ int64) bool {
+		_, there := counts[run]
+		return !there
+	})
 	return nil
 }
 
-// remember has the ends in a leaf until now count as known.
-func (g *Guard) remember(leaf string, kills int64) {
+// remember has the ends in a run until now count as known.
+func (g *Guard) remember(run string, kills int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.seen == nil {
 		g.seen = make(map[string]int64)
 	}
-	g.seen[leaf] = max(g.seen[leaf], kills)
+	g.seen[run] = max(g.seen[run], kills)
 }
 
-func kill(ctx context.Context, leaf cgroup.Leaf) error {
+func kill(ctx context.Context, by Cgroups, sandboxID, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
-	return leaf.Kill(ctx)
+	return by.KillRun(ctx, sandboxID, run)
 }

@@ -6,59 +6,70 @@ import (
 	"os"
 	"slices"
 
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
-// Process is a process that is to be started, in a leaf of its own.
+// Process is a process that is to be started, in a cgroup of its own.
 type Process struct {
 	initd.StartRequest
 
 	Given    []*os.File // descriptors that come with the request, as it says
 	Language string     // whose zygote may fork the process; "" for none
-	NewLeaf  func(name string) (cgroup.Leaf, error)
-	Leaf     *cgroup.Leaf // set to the leaf before the process can be there
+	Named    bool       // the cgroup has its name before the process is there, and not while it is born, which is faster
 }
 
 // Start has init start a process: by a fork of the language's zygote, if there is one, or
-// else in the ordinary way.
-func (e *Engine) Start(ctx context.Context, s *Sandbox, st Process) (*initd.Output, error) {
+// else in the ordinary way. The caller closes the output and the usage of the process.
+func (e *Engine) Start(ctx context.Context, s *Sandbox, st Process) (*initd.Output, *broker.Meter, error) {
 	if err := s.Shortage.Await(ctx, s.Gone); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer e.parkNext(s, st.Language)
-	if p := e.parkedFor(s, st.Language, st.ID); p != nil {
-		*st.Leaf, st.From = p.leaf, p.zygote
-		out, err := s.startIn(ctx, p.leaf, st)
+	if run, p := e.parkedFor(s, st.Language, st.ID); p != nil {
+		st.From = p.zygote
+		out, err := s.startIn(ctx, run, st)
 		if !e.refused(s, st, err) {
-			return out, err
+			return begun(run, out, err)
 		}
-		e.goes(func() { e.discard(s, p.leaf) })
+		run.Close()
+		e.goes(func() { e.discard(s, p.place) })
 	}
-	leaf, err := st.NewLeaf(st.ID)
+	run, err := s.Broker.NewRun(s.ID(), broker.RunRequest{ID: st.ID})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if *st.Leaf, st.From = leaf, ""; !s.zygotes.parks {
+	if st.From = ""; !s.zygotes.parks {
 		st.From = s.zygotes.id(st.Language)
 	}
-	out, err := s.startIn(ctx, leaf, st)
+	out, err := s.startIn(ctx, run, st)
 	if st.From != "" && e.refused(s, st, err) {
 		st.From = ""
-		out, err = s.startIn(ctx, leaf, st)
+		out, err = s.startIn(ctx, run, st)
 	}
-	return out, err
+	return begun(run, out, err)
 }
 
-// startIn has init start a process in the leaf. Meanwhile that gets its name.
-func (s *Sandbox) startIn(ctx context.Context, leaf cgroup.Leaf, st Process) (*initd.Output, error) {
-	files, err := leaf.Files()
+// begun closes the files of a run but for its usage, and that too if it has not begun.
+func begun(run broker.Run, out *initd.Output, err error) (*initd.Output, *broker.Meter, error) {
 	if err != nil {
-		return nil, err
+		run.Close()
+		return nil, nil, err
 	}
-	defer descriptor.CloseAll(files)
-	out, _, err := s.Init.StartWhile(ctx, st.StartRequest, slices.Concat(st.Given, files), leaf.Name)
+	run.CloseBirth()
+	return out, run.Usage, nil
+}
+
+// startIn has init start a process in the cgroup of a run. That gets its name before or meanwhile.
+func (s *Sandbox) startIn(ctx context.Context, run broker.Run, st Process) (*initd.Output, error) {
+	name := func() error { return s.Broker.NameRun(s.ID(), st.ID) }
+	if st.Named {
+		if err := name(); err != nil {
+			return nil, err
+		}
+		name = nil
+	}
+	out, _, err := s.Init.StartWhile(ctx, st.StartRequest, slices.Concat(st.Given, run.Birth), name)
 	return out, err
 }
 

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/sandbox"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -58,14 +58,14 @@ func allBelow(files, paths []string) bool {
 func (e *Engine) endZygote(s *Sandbox, language, id string) {
 	if next := s.zygotes.ended(language, id); next != nil {
 		e.goes(func() {
-			if <-next.ready; next.leaf != nil {
-				e.discard(s, next.leaf)
+			if <-next.ready; next.place != "" {
+				e.discard(s, next.place)
 			}
 		})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sandbox.DestroyTimeout)
 	defer cancel()
-	_ = s.Group.Leaf(id).Kill(ctx) // a remaining process goes with the sandbox
+	_ = s.Broker.KillRun(ctx, s.ID(), id) // a remaining process goes with the sandbox
 }
 
 // PrepareZygote starts a zygote for the language of a run that has ended, when that is due.
@@ -137,12 +137,12 @@ func (e *Engine) startOrForget(s *Sandbox, language, id string) {
 
 // quiet reports whether no process of the user's is in the sandbox, other zygotes aside.
 func (s *Sandbox) quiet() bool {
-	found, err := s.Group.Processes()
+	found, err := s.Gauge.Processes()
 	if err != nil {
 		return false
 	}
 	for name, pids := range found {
-		if len(pids) > 0 && !strings.HasPrefix(name, zygotePrefix) {
+		if len(pids) > 0 && !strings.HasPrefix(name, broker.ZygotePrefix) {
 			return false
 		}
 	}
@@ -177,16 +177,14 @@ func (e *Engine) startZygote(s *Sandbox, language, id string) (out *initd.Output
 	if err := s.WriteFiles(id, plan.Files); err != nil {
 		return nil, err
 	}
-	leaf, err := s.Group.NewLeaf(id)
+	run, err := s.Broker.NewRun(s.ID(), broker.RunRequest{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	defer leaf.Close()
-	files, err := leaf.Files()
-	if err != nil {
+	defer run.Close()
+	if err := s.Broker.NameRun(s.ID(), id); err != nil {
 		return nil, err
 	}
-	defer descriptor.CloseAll(files)
 	layer := s.TemplateLayer(language)
 	if !s.HasLayers(layer) {
 		return nil, errors.New("the packages of the template are not there yet")
@@ -196,7 +194,7 @@ func (e *Engine) startZygote(s *Sandbox, language, id string) (out *initd.Output
 	out, _, err = s.Init.Start(ctx, initd.StartRequest{
 		ID: id, Argv: plan.Argv, Env: s.Environment(s.TemplateEnv(), plan.Env, s.Record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
-	}, files)
+	}, run.Birth)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +259,7 @@ func (e *Engine) forgetZygote(s *Sandbox, id string) {
 	defer cancel()
 	_ = s.Init.Forget(ctx, id)
 	_ = s.Plans.RemoveAll(id)
-	_ = s.Group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
+	_ = s.Broker.EndRun(s.ID(), id) // a remaining cgroup goes with the sandbox
 }
 
 // EndZygotes kills the zygotes that an earlier executor started, and their forks without a run: only that executor
@@ -272,15 +270,15 @@ func (e *Engine) EndZygotes(ctx context.Context, s *Sandbox) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	found, err := s.Group.Leaves()
+	found, err := s.Gauge.Leaves()
 	if err != nil {
 		return err
 	}
 	for _, name := range found {
-		if !strings.HasPrefix(name, zygotePrefix) {
+		if !strings.HasPrefix(name, broker.ZygotePrefix) {
 			continue
 		}
-		if err := s.Group.Leaf(name).Kill(ctx); err != nil {
+		if err := s.Broker.KillRun(ctx, s.ID(), name); err != nil && !broker.Missing(err) {
 			return fmt.Errorf("ending a zygote: %w", err)
 		}
 		e.forgetZygote(s, name)

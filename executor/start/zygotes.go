@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
@@ -23,8 +23,6 @@ const (
 	zygoteRest = 4
 	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
 	zygoteRefusals = 3
-
-	zygotePrefix = "zygote-"
 )
 
 // zygotes are those of a sandbox, by language.
@@ -99,7 +97,7 @@ func (z *zygotes) wanted(language string) string {
 }
 
 func zygoteName(language string, number int) string {
-	return zygotePrefix + language + "-" + strconv.Itoa(number)
+	return broker.ZygotePrefix + language + "-" + strconv.Itoa(number)
 }
 
 // begun notes that a zygote was started, and with its id that it is ready.
@@ -174,11 +172,11 @@ func (z *zygotes) answered(language string, forked bool) bool {
 // whole kernel. So as soon as a zygote is there, and whenever a process is started from it, the
 // leaf of the next one is made, and the fork that waits for it is moved there: it is parked.
 
-// parked is the leaf in which a zygote's fork waits for its run.
+// parked is the place in which a zygote's fork waits for its run.
 type parked struct {
 	zygote string
-	ready  chan struct{} // closed when leaf is set
-	leaf   cgroup.Place  // nil if making it failed
+	ready  chan struct{} // closed when place is set
+	place  string        // "" if making it failed
 }
 
 // newParked returns a fork that is to be parked for the zygote of the language; nil if there is no
@@ -224,9 +222,9 @@ func (e *Engine) parkNext(s *Sandbox, language string) {
 	}
 	e.goes(func() {
 		defer close(p.ready)
-		leaf, err := e.parkFork(s, p.zygote)
+		place, err := e.parkFork(s, p.zygote)
 		if err == nil {
-			p.leaf = leaf
+			p.place = place
 			return
 		}
 		s.zygotes.dropParked(language, p)
@@ -237,60 +235,54 @@ func (e *Engine) parkNext(s *Sandbox, language string) {
 	})
 }
 
-// parkFork makes a leaf and has the zygote's fork moved there.
-func (e *Engine) parkFork(s *Sandbox, zygote string) (cgroup.Place, error) {
-	leaf, err := s.Group.NewPlace(zygote + "." + rand.Text()) // an executor before this one may have left some
+// parkFork makes a place and has the zygote's fork moved there.
+func (e *Engine) parkFork(s *Sandbox, zygote string) (place string, err error) {
+	place = zygote + "." + rand.Text() // an executor before this one may have left some
+	procs, err := s.Broker.NewPlace(s.ID(), place)
 	if err != nil {
-		return nil, err
-	}
-	if err := e.moveFork(s, zygote, leaf); err != nil {
-		e.discard(s, leaf)
-		return nil, err
-	}
-	return leaf, nil
-}
-
-func (e *Engine) moveFork(s *Sandbox, zygote string, leaf cgroup.Place) error {
-	procs, err := leaf.Entry()
-	if err != nil {
-		return err
+		return "", err
 	}
 	defer procs.Close()
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 	defer cancel()
-	return s.Init.Place(ctx, zygote, procs)
+	if err := s.Init.Place(ctx, zygote, procs); err != nil {
+		e.discard(s, place)
+		return "", err
+	}
+	return place, nil
 }
 
-// parkedFor gives the leaf of the language's parked fork to the run of that name; nil if no fork is parked. It waits
+// parkedFor gives the place of the language's parked fork to the run of that id; nil if no fork is parked. It waits
 // for a fork that is being made, as starting a process takes longer.
-func (e *Engine) parkedFor(s *Sandbox, language, name string) *parked {
+func (e *Engine) parkedFor(s *Sandbox, language, id string) (broker.Run, *parked) {
 	if language == "" || !s.zygotes.parks {
-		return nil
+		return broker.Run{}, nil
 	}
 	p := s.zygotes.takeParked(language)
 	if p == nil {
-		return nil
+		return broker.Run{}, nil
 	}
 	<-p.ready
-	if p.leaf == nil {
-		return nil
+	if p.place == "" {
+		return broker.Run{}, nil
 	}
-	if err := p.leaf.Take(name); err != nil {
-		e.logger.Warn("an execution is not forked", "execution", name, "sandbox", s.ID(), "error", err)
-		e.goes(func() { e.discard(s, p.leaf) })
-		return nil
+	run, err := s.Broker.NewRun(s.ID(), broker.RunRequest{ID: id, Place: p.place})
+	if err != nil {
+		e.logger.Warn("an execution is not forked", "execution", id, "sandbox", s.ID(), "error", err)
+		e.goes(func() { e.discard(s, p.place) })
+		return broker.Run{}, nil
 	}
-	return p
+	return run, p
 }
 
-// discard removes a leaf that no run will take, and the process that waits in it.
-func (e *Engine) discard(s *Sandbox, leaf cgroup.Place) {
+// discard removes a place that no run will take, and the process that waits in it.
+func (e *Engine) discard(s *Sandbox, place string) {
 	if s.IsEnding() {
 		return // all of it goes
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	if err := leaf.Discard(ctx); err != nil && e.ctx.Err() == nil {
+	if err := s.Broker.EndPlace(ctx, s.ID(), place); err != nil && e.ctx.Err() == nil {
 		e.logger.Error("removing a cgroup", "sandbox", s.ID(), "error", fmt.Errorf("of a fork that was not used: %w", err))
 	}
 }

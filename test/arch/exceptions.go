@@ -18,13 +18,12 @@ func Exceptions() []Exception {
 		{"controller/storetest/execution.go lines", 430, "the cases of the stores' suite that are about executions", "2026-11-28"},
 		{"executor/api.Client", 56, wire, since},
 		{"executor/api.Node", 14, "it embeds the interfaces of the controller's side", since},
-		{"executor/cgroup.Group", 15, "both versions of cgroups implement it", since},
 		{"executor/cgroup/manager.go lines", 410, "the groups of a node and their life, under one lock", "2026-11-28"},
 		{"executor/cgroup/v1.go lines", 600, "the older version of cgroups, whole", "2026-11-28"},
 		{"executor/layers/store.go lines", 430, "the layers on disk and their use, under one lock", "2026-11-28"},
 		{"executor/kernel/internal/protocol/context.go lines", 600, "the states of one interpreter under one lock", "2026-11-28"},
 		{"executor/kernel/internal/protocol.Context", 48, "the states of one interpreter under one lock", since},
-		{"executor/sandbox.Sandbox", 50, "the record and the live handle have one lock", since},
+		{"executor/sandbox.Sandbox", 51, "the record and the live handle have one lock", since},
 		{"sdk/go.Client", 78, routes, since},
 	}
 }

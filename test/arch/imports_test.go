@@ -66,6 +66,7 @@ func TestCheckReservedFindsWhatIsWrong(t *testing.T) {
 		{Package{ImportPath: Module + "/executor/kernel", Imports: []string{Module + "/executor/node"}}, "its only door"},
 		{Package{ImportPath: Module + "/executor/node", Imports: []string{Module + "/executor/kernel"}}, ""},
 		{Package{ImportPath: Module + "/executor/node", Imports: []string{Module + "/executor/launch"}}, "through the broker's requests"},
+		{Package{ImportPath: Module + "/executor/run", Imports: []string{Module + "/executor/cgroup"}}, "through the broker's requests"},
 		{Package{ImportPath: Module + "/test/e2e", TestImports: []string{Module + "/cmd/yurt"}}, "not a library"},
 	}
 	for _, tt := range tests {

@@ -147,8 +147,11 @@ func (i *realInit) start(ctx context.Context, line string, change ...func(*initd
 	for _, c := range change {
 		c(&req)
 	}
-	leaf, err := i.group.NewLeaf(req.ID)
+	leaf, err := i.group.TakeLeaf(req.ID)
 	if err != nil {
+		return nil, req, err
+	}
+	if err := leaf.Name(); err != nil {
 		return nil, req, err
 	}
 	files, err := leaf.Files()
