@@ -232,7 +232,12 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 	return v, err
 }
 
-// Runtimes lists the installed language runtimes.
-func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
-	return whole[yurt.RuntimeInfo](ctx, c, apiPrefix+"/runtimes", "runtimes", nil, 0)
+// RuntimeFilter narrows a list of runtimes. An empty field does not filter.
+type RuntimeFilter struct{ Language string }
+
+func (f RuntimeFilter) query() url.Values { return queryOf(map[string]string{"language": f.Language}) }
+
+// Runtimes lists the installed language runtimes that match.
+func (c *Client) Runtimes(ctx context.Context, filter ...RuntimeFilter) ([]yurt.RuntimeInfo, error) {
+	return whole[yurt.RuntimeInfo](ctx, c, apiPrefix+"/runtimes", "runtimes", queryOfAll(filter), 0)
 }

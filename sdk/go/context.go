@@ -8,10 +8,15 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Contexts lists the contexts of a session: interpreters whose variables, imports and
+// ContextFilter narrows a list of contexts. An empty field does not filter.
+type ContextFilter struct{ Language string }
+
+func (f ContextFilter) query() url.Values { return languageQuery(f.Language) }
+
+// Contexts lists the contexts of a session that match: interpreters whose variables, imports and
 // working directory last from one execution of code to the next.
-func (c *Client) Contexts(ctx context.Context, sessionID string) ([]yurt.Context, error) {
-	return whole[yurt.Context](ctx, c, sessionPath(sessionID)+"/contexts", "contexts", nil, 0)
+func (c *Client) Contexts(ctx context.Context, sessionID string, filter ...ContextFilter) ([]yurt.Context, error) {
+	return whole[yurt.Context](ctx, c, sessionPath(sessionID)+"/contexts", "contexts", queryOfAll(filter), 0)
 }
 
 // RestartContext gives a context a fresh interpreter. The code that runs in it ends; waiting

@@ -13,10 +13,17 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Processes lists the processes in the session's sandbox: those of executions, and those that
+// ProcessFilter narrows a list of processes. An empty field does not filter.
+type ProcessFilter struct{ ExecutionID string }
+
+func (f ProcessFilter) query() url.Values {
+	return queryOf(map[string]string{"execution_id": f.ExecutionID})
+}
+
+// Processes lists the processes in the session's sandbox that match: those of executions, and those that
 // outlived theirs.
-func (c *Client) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
-	return whole[yurt.Process](ctx, c, sessionPath(sessionID)+"/processes", "processes", nil, 0)
+func (c *Client) Processes(ctx context.Context, sessionID string, filter ...ProcessFilter) ([]yurt.Process, error) {
+	return whole[yurt.Process](ctx, c, sessionPath(sessionID)+"/processes", "processes", queryOfAll(filter), 0)
 }
 
 // SignalProcess sends a signal to a process, by its number inside the sandbox.

@@ -171,9 +171,9 @@ func (s *Sandbox) Terminal(ctx context.Context, req TerminalRequest) (*Terminal,
 	return s.client.OpenTerminal(ctx, s.ID, req)
 }
 
-// Contexts lists the interpreters whose variables last.
-func (s *Sandbox) Contexts(ctx context.Context) ([]yurt.Context, error) {
-	return s.client.Contexts(ctx, s.ID)
+// Contexts lists the interpreters whose variables last, and that match.
+func (s *Sandbox) Contexts(ctx context.Context, filter ...ContextFilter) ([]yurt.Context, error) {
+	return s.client.Contexts(ctx, s.ID, filter...)
 }
 
 // RestartContext gives a context a fresh interpreter, see [Client.RestartContext].
@@ -231,9 +231,9 @@ func (s *Sandbox) Inspect(ctx context.Context, name string, question yurt.Questi
 	return s.client.Inspect(ctx, s.ID, name, question)
 }
 
-// Processes lists the processes in the sandbox.
-func (s *Sandbox) Processes(ctx context.Context) ([]yurt.Process, error) {
-	return s.client.Processes(ctx, s.ID)
+// Processes lists the processes in the sandbox that match.
+func (s *Sandbox) Processes(ctx context.Context, filter ...ProcessFilter) ([]yurt.Process, error) {
+	return s.client.Processes(ctx, s.ID, filter...)
 }
 
 // SignalProcess sends a signal to a process, by its number inside the sandbox.

@@ -147,9 +147,16 @@ func templateCall(method, below string, source []byte) call {
 	}
 }
 
-// Pools lists the warm pools of the templates that have one.
-func (c *Client) Pools(ctx context.Context) ([]yurt.Pool, error) {
-	return whole[yurt.Pool](ctx, c, apiPrefix+"/pools", "pools", nil, 0)
+// PoolFilter narrows a list of pools. An empty field does not filter.
+type PoolFilter struct{ TemplatePrefix string }
+
+func (f PoolFilter) query() url.Values {
+	return queryOf(map[string]string{"template_prefix": f.TemplatePrefix})
+}
+
+// Pools lists the warm pools that match, of the templates that have one.
+func (c *Client) Pools(ctx context.Context, filter ...PoolFilter) ([]yurt.Pool, error) {
+	return whole[yurt.Pool](ctx, c, apiPrefix+"/pools", "pools", queryOfAll(filter), 0)
 }
 
 // Pool returns the warm pool of a template; a template without a pool has one of size 0.

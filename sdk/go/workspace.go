@@ -27,7 +27,12 @@ type Progress func(done, total int64)
 
 // Read returns the contents of a file.
 func (f Workspace) Read(ctx context.Context, path string) ([]byte, error) {
-	content, _, err := f.client.GetFile(ctx, f.session, path)
+	return f.ReadPart(ctx, path, yurt.Span{})
+}
+
+// ReadPart returns a part of a file.
+func (f Workspace) ReadPart(ctx context.Context, path string, span yurt.Span) ([]byte, error) {
+	content, _, err := f.client.GetFileSpan(ctx, f.session, path, span)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any, Callable
 
-from yurt import AsyncSandbox, InvalidArgumentError, NotFoundError, Sandbox, UnavailableError, Yurt, YurtError
+from yurt import AsyncSandbox, InvalidArgumentError, Nodes, NotFoundError, Sandbox, Templates, UnavailableError, Yurt, YurtError
 
 
 def refused(kind: type[YurtError], field: str | None, call: Callable[[], Any]) -> None:
@@ -43,6 +43,15 @@ def wrong_values(box: Any) -> None:
     refused(InvalidArgumentError, "source", lambda: box.files.upload(io.StringIO("text"), "x"))
     refused(InvalidArgumentError, "mode", lambda: box.files.write("x", "x", mode="9"))
     refused(InvalidArgumentError, "pid", lambda: box.processes.kill("../../x"))
+    refused(InvalidArgumentError, "extends", lambda: Templates(Yurt()).push([{"name": "a"}], extends={"b": "a"}))
+    refused(InvalidArgumentError, "extends", lambda: Templates(Yurt()).push([{"name": "a"}], extends=["a"]))
+    refused(InvalidArgumentError, "created_after", lambda: Sandbox.list(created_after="today"))
+    refused(InvalidArgumentError, "state", lambda: Sandbox.list(state="asleep"))
+    refused(InvalidArgumentError, "healthy", lambda: Nodes(Yurt()).list(healthy="yes"))
+    refused(InvalidArgumentError, "on_disconnect", lambda: box.run_command("true", on_disconnect="end"))
+    refused(InvalidArgumentError, "tty", lambda: box.stream_command("true", tty=5))
+    refused(InvalidArgumentError, "offset", lambda: box.files.read_bytes("x", offset=-1))
+    refused(InvalidArgumentError, "length", lambda: box.files.read_bytes("x", length=0))
     for wrong in ("", "..", None, 5):
         refused(InvalidArgumentError, "id", lambda: Sandbox.connect(wrong))
         refused(InvalidArgumentError, "id", lambda: box.contexts.remove(wrong))

@@ -218,9 +218,9 @@ class Scenario:
     def write_file(self, box: Sandbox, path: str, append: bool = False, **data: str) -> Json:
         return {"size": box.files.write(path, base64.b64decode(data["base64"]) if "base64" in data else data["text"], append=append).size}
 
-    def read_file(self, box: Sandbox, path: str, bytes: bool = False) -> Json:
+    def read_file(self, box: Sandbox, path: str, bytes: bool = False, **part: int) -> Json:
         if bytes:
-            return {"base64": base64.b64encode(box.files.read_bytes(path)).decode()}
+            return {"base64": base64.b64encode(box.files.read_bytes(path, **part)).decode()}
         return {"text": box.files.read(path)}
 
     def list_files(self, box: Sandbox, path: str) -> Json:

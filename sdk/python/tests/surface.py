@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 import time
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Callable
 
 from yurt import AuditLog, CreatedKey, Keys, Nodes, Pools, Sandbox, Templates, Tenants, YurtError
@@ -61,17 +62,17 @@ def template(play: Scenario, step: Json, given: Json) -> Json:
         "created": created.description, "replaced": replaced.description, "read": templates.get(name).description,
         "listed": [each.name for each in templates.list(name_prefix=name)] == [name], "prepared": len(templates.prepare(name)),
     }
-    ends = [f"{name}-a", f"{name}-b"]
-    templates.push([{"name": each, "runtimes": ["python"]} for each in ends])
-    told["pushed"] = len(templates.list(name_prefix=name + "-"))
-    for each in [name, *ends]:
+    base, made = f"{name}-a", f"{name}-b"
+    templates.push([{"name": each, "runtimes": ["python"]} for each in (base, made)], extends={made: base})
+    told["pushed"], told["held"] = len(templates.list(name_prefix=name + "-")), refusal(lambda: templates.delete(base))
+    for each in (name, made, base):
         templates.delete(each)
     return {**told, "gone": refusal(lambda: templates.get(name))}
 
 
 def pool(play: Scenario, step: Json, given: Json) -> Json:
     pools, name = Pools(play.client), given["template"]
-    told = {"set": pools.set(name, max=given["max"]).max, "read": pools.get(name).max, "listed": name in [each.template for each in pools.list()]}
+    told = {"set": pools.set(name, max=given["max"]).max, "read": pools.get(name).max, "listed": name in [each.template for each in pools.list(template_prefix=name)]}
     return {**told, "unset": pools.unset(name).max}
 
 
@@ -85,6 +86,35 @@ def executions(play: Scenario, step: Json, _: Json) -> Json:
         "stdout": record.result.stdout if record.result else None, "latest": box.latest().id == found[0].id,
         "result": box.latest_result().stdout,
     }
+
+
+def narrow(play: Scenario, step: Json, _: Json) -> Json:
+    """Counts what lists hold that are narrowed so that they match, or do not."""
+    box, hour = box_of(play, step), timedelta(hours=1)
+    now, nodes = datetime.now(), Nodes(play.client)
+
+    def sessions(**filter: Any) -> int:
+        return len(Sandbox.list(client=play.client, id_prefix=box.id, **filter))
+
+    def containers(**filter: Any) -> int:
+        return len(play.client.containers(session_id=box.id, **filter))
+
+    def healthy(is_so: bool) -> int:
+        return len(nodes.list(name_prefix=nodes.list()[0].name, healthy=is_so, draining=False))
+
+    return {
+        "sessions": [sessions(), sessions(state="paused"), sessions(created_after=now + hour), sessions(created_before=now + hour)],
+        "containers": [containers(), containers(state="dead"), containers(template="absent"), containers(node="absent")],
+        "nodes": [healthy(True), healthy(False)],
+        "runtimes": [len(play.client.runtimes(language=language)) for language in ("python", "absent")],
+        "contexts": [bool(box.contexts.list(language=language)) for language in ("python", "absent")],
+        "pools": len(Pools(play.client).list(template_prefix="absent")), "processes": len(box.processes.list(execution_id=box.latest().id)),
+        "executions": [bool(box.executions(created_after=now - hour)), bool(box.executions(created_before=now - hour))],
+    }
+
+
+def sized(play: Scenario, step: Json, given: Json) -> Json:
+    return {"stdout": box_of(play, step).stream_command("stty size", tty=given).result().stdout}
 
 
 def changes(play: Scenario, step: Json, _: Json) -> Json:
@@ -158,7 +188,7 @@ def end_process(play: Scenario, step: Json, _: Json) -> Json:
     box = box_of(play, step)
     execution = box.stream_command(["sleep", "61"])
     deadline = time.monotonic() + 10
-    while not (found := [process.pid for process in box.processes.list() if process.name == "sleep"]):
+    while not (found := [process.pid for process in box.processes.list(execution_id=execution.id) if process.name == "sleep"]):
         assert time.monotonic() < deadline, "there is no sleep; expected the one that was started"
     box.processes.signal(found[0], "CONT")
     box.processes.kill(found[0])
@@ -167,8 +197,8 @@ def end_process(play: Scenario, step: Json, _: Json) -> Json:
 
 def questions(play: Scenario, step: Json, given: Json) -> Json:
     contexts, code = box_of(play, step).contexts, given["code"]
-    match = [match.text for match in contexts.complete(code, name="asked", language="python").matches if match.text.startswith("print")]
-    found = contexts.inspect(match[0], name="asked", language="python").found
+    match = [match.text for match in contexts.complete(code, name="asked", language="python", timeout=10).matches if match.text.startswith("print")]
+    found = contexts.inspect(match[0], name="asked", language="python", timeout="10s").found
     contexts.remove("asked")
     return {"match": match[0], "found": found, "removed": refusal(lambda: contexts.restart("asked"))}
 
@@ -259,7 +289,7 @@ def box_of(play: Scenario, step: Json) -> Sandbox:
 
 OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
     operation.__name__: operation for operation in (
-        health, version, runtimes, containers, drain, template, pool, executions, changes, logs, metrics, copy_tree, shape_file, watch, converse,
+        health, version, runtimes, containers, drain, template, pool, executions, narrow, sized, changes, logs, metrics, copy_tree, shape_file, watch, converse,
         end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, samples, tenants, audit,
     )
 }

@@ -1,9 +1,8 @@
 // The API keys of a server, its tenants and their quotas, and its audit log.
 
 import type { CallOptions, Yurt } from "./client.js";
-import { InvalidArgumentError } from "./errors.js";
 import type { CreatedKey, Entry, Key, TenantUsage, UsageHistory } from "./models.js";
-import { API, given, queryOf, segment } from "./wire.js";
+import { API, given, instant, queryOf, segment } from "./wire.js";
 
 const mostOfPage = 500;
 
@@ -130,12 +129,4 @@ export class AuditLog {
     }
     return found.slice(0, limit);
   }
-}
-
-function instant(field: string, at: Date | undefined): string | undefined {
-  if (at === undefined) return undefined;
-  if (!(at instanceof Date) || Number.isNaN(at.getTime())) {
-    throw new InvalidArgumentError(`${String(at)} is no time; give a Date`, { code: "invalid_argument", field });
-  }
-  return at.toISOString();
 }

@@ -14,6 +14,14 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** The sandboxes under the sessions to list: those that match all that is given. */
+export interface ContainersOptions extends CallOptions {
+  state?: "ready" | "paused" | "dead";
+  template?: string;
+  node?: string;
+  sessionId?: string;
+}
+
 export interface ClientOptions {
   /** Default: YURT_URL, then http://127.0.0.1:8700; in a browser the page's origin. */
   url?: string | undefined;
@@ -57,8 +65,13 @@ export class Yurt {
   }
 
   /** Starts `yurt dev` and returns its client, whose close ends it. */
-  static async local(options: Omit<ClientOptions, "url"> = {}): Promise<Yurt> {
-    const server = await platform().startLocal();
+  static async local({ signal, ...options }: Omit<ClientOptions, "url"> & CallOptions = {}): Promise<Yurt> {
+    signal?.throwIfAborted();
+    const starting = platform().startLocal();
+    const server = await unless(signal, starting).catch((reason: unknown) => {
+      void starting.then((begun) => begun.stop(), () => undefined);
+      throw reason;
+    });
     const client = new Yurt({ ...options, url: server.url });
     client.#local = server;
     return client;
@@ -169,14 +182,14 @@ export class Yurt {
     return this.call("GET", "/ready", { ...options, repeat: false, once: true });
   }
 
-  /** Lists the installed language runtimes. */
-  async runtimes(options: CallOptions = {}): Promise<RuntimeInfo[]> {
-    return this.whole<RuntimeInfo>(API + "/runtimes", "runtimes", {}, options);
+  /** Lists the installed language runtimes, or that of a language. */
+  async runtimes({ language, ...options }: CallOptions & { language?: string } = {}): Promise<RuntimeInfo[]> {
+    return this.whole<RuntimeInfo>(API + "/runtimes", "runtimes", { language }, options);
   }
 
-  /** Lists the sandboxes under the sessions, the warm ones too, oldest first. */
-  async containers(options: CallOptions = {}): Promise<Container[]> {
-    return this.whole<Container>(API + "/containers", "containers", {}, options);
+  /** Lists the sandboxes under the sessions that match, the warm ones too, oldest first. */
+  async containers({ state, template, node, sessionId, ...options }: ContainersOptions = {}): Promise<Container[]> {
+    return this.whole<Container>(API + "/containers", "containers", { state, template, node, session_id: sessionId }, options);
   }
 
   /** Returns one of these, by its own id and not by that of the session. */

@@ -4,7 +4,7 @@ import { type CallOptions, type Yurt, unless } from "./client.js";
 import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
 import type { FileEvent, FileInfo, FileList, Unpacked } from "./models.js";
 import { platform, type Progress, type Upload } from "./platform/platform.js";
-import { modeOf, pathOf, queryOf } from "./wire.js";
+import { modeOf, pathOf, queryOf, rangeOf } from "./wire.js";
 
 export interface WriteOptions extends CallOptions {
   append?: boolean;
@@ -34,8 +34,10 @@ export class Files {
     return `${this.#session}/files/${pathOf(path)}`;
   }
 
-  async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
-    const response = await this.#client.send("GET", this.#at(path), { repeat: true, ...options });
+  /** Returns a file, or a part of it that begins at a byte. */
+  async readBytes(path: string, options: CallOptions & { offset?: number; length?: number } = {}): Promise<Uint8Array> {
+    const headers = rangeOf(options.offset, options.length);
+    const response = await this.#client.send("GET", this.#at(path), { repeat: true, headers, signal: options.signal });
     try {
       return new Uint8Array(await unless(options.signal, response.arrayBuffer()));
     } catch (error) {

@@ -15,11 +15,25 @@ export interface QuestionOptions extends LanguageOptions {
   name?: string;
   /** In Unicode code points. Default: the end of the code. */
   cursor?: number;
+  /** Bounds the wait for a context that is busy: seconds, or text such as "5s". */
+  timeout?: number | string;
 }
 
 export interface ProgressOptions extends CallOptions {
   /** Is called with the output of package managers. */
   onProgress?: (text: string) => unknown;
+}
+
+export interface NodesOptions extends CallOptions {
+  namePrefix?: string;
+  healthy?: boolean;
+  draining?: boolean;
+}
+
+export interface PushOptions extends ProgressOptions {
+  /** By a template's name, that of the template which it was made from, and which stays as long as this one does. */
+  extends?: Record<string, string>;
+  replace?: boolean;
 }
 
 /** Interpreters whose variables, imports and working directory last from one execution to the next. */
@@ -32,8 +46,9 @@ export class Contexts {
     this.#path = session + "/contexts";
   }
 
-  async list(options: CallOptions = {}): Promise<Context[]> {
-    return this.#client.whole<Context>(this.#path, "contexts", {}, options);
+  /** Lists the contexts, or those of a language. */
+  async list({ language, ...options }: LanguageOptions = {}): Promise<Context[]> {
+    return this.#client.whole<Context>(this.#path, "contexts", { language }, options);
   }
 
   /** Gives a context a fresh interpreter. */
@@ -46,13 +61,14 @@ export class Contexts {
   }
 
   /** Says how the code may go on at the cursor. None of it is run. */
-  complete(code: string, { name = "default", cursor, language, signal }: QuestionOptions = {}): Promise<Completion> {
-    return this.#client.call("POST", `${this.#path}/${segment(name)}/complete`, { json: given({ code, cursor, language }), signal });
+  complete(code: string, { name = "default", cursor, language, timeout, signal }: QuestionOptions = {}): Promise<Completion> {
+    return this.#client.call("POST", `${this.#path}/${segment(name)}/complete`, { json: given({ code, cursor, language, timeout }), signal });
   }
 
   /** Says what the name at the cursor stands for. None of the code is run. */
-  inspect(code: string, { name = "default", cursor, detail, language, signal }: QuestionOptions & { detail?: number } = {}): Promise<Inspection> {
-    return this.#client.call("POST", `${this.#path}/${segment(name)}/inspect`, { json: given({ code, cursor, detail, language }), signal });
+  inspect(code: string, { name = "default", cursor, detail, language, timeout, signal }: QuestionOptions & { detail?: number } = {}): Promise<Inspection> {
+    const json = given({ code, cursor, detail, language, timeout });
+    return this.#client.call("POST", `${this.#path}/${segment(name)}/inspect`, { json, signal });
   }
 }
 
@@ -66,8 +82,9 @@ export class Processes {
     this.#path = session + "/processes";
   }
 
-  async list(options: CallOptions = {}): Promise<Process[]> {
-    return this.#client.whole<Process>(this.#path, "processes", {}, options);
+  /** Lists the processes, or those of an execution. */
+  async list({ executionId, ...options }: CallOptions & { executionId?: string } = {}): Promise<Process[]> {
+    return this.#client.whole<Process>(this.#path, "processes", { execution_id: executionId }, options);
   }
 
   async sendSignal(pid: number, signal: string | number, options: CallOptions = {}): Promise<void> {
@@ -108,8 +125,8 @@ export class Templates {
   }
 
   /** Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused. */
-  async push(templates: object[], { replace = false, ...options }: ProgressOptions & { replace?: boolean } = {}): Promise<void> {
-    await this.#follow("POST", this.#path + "/batch", { json: { templates, replace } }, options);
+  async push(templates: object[], { extends: bases, replace = false, ...options }: PushOptions = {}): Promise<void> {
+    await this.#follow("POST", this.#path + "/batch", { json: given({ templates, extends: bases, replace }) }, options);
   }
 
   /** Has each node that can run the template install its packages, and returns the names of these nodes. */
@@ -148,9 +165,9 @@ export class Nodes {
     this.#client = client;
   }
 
-  /** Lists the nodes by name, as they were last heard. */
-  async list(options: CallOptions = {}): Promise<NodeInfo[]> {
-    return this.#client.whole<NodeInfo>(this.#path, "nodes", {}, options);
+  /** Lists the nodes that match by name, as they were last heard. A healthy one answers. */
+  async list({ namePrefix, healthy, draining, ...options }: NodesOptions = {}): Promise<NodeInfo[]> {
+    return this.#client.whole<NodeInfo>(this.#path, "nodes", { name_prefix: namePrefix, healthy, draining }, options);
   }
 
   /** Has a node take no new sandboxes, and ends those on it once the grace is over, of seconds or text such as "10m". */
@@ -173,8 +190,9 @@ export class Pools {
     this.#client = client;
   }
 
-  async list(options: CallOptions = {}): Promise<Pool[]> {
-    return this.#client.whole<Pool>(this.#path, "pools", {}, options);
+  /** Lists the pools, or those of templates whose name begins so. */
+  async list({ templatePrefix, ...options }: CallOptions & { templatePrefix?: string } = {}): Promise<Pool[]> {
+    return this.#client.whole<Pool>(this.#path, "pools", { template_prefix: templatePrefix }, options);
   }
 
   get(template: string, options: CallOptions = {}): Promise<Pool> {

@@ -11,7 +11,7 @@ import type {
 import { Contexts, Processes } from "./parts.js";
 import { LogEntry, Result } from "./results.js";
 import { Terminal } from "./terminal.js";
-import { API, type FileMap, filesOf, given, plainObject, queryOf, segment } from "./wire.js";
+import { API, type FileMap, filesOf, given, instant, plainObject, queryOf, segment } from "./wire.js";
 
 /** Seconds, or text such as "1h30m". */
 export type Duration = number | string;
@@ -45,7 +45,13 @@ export interface ListOptions extends Place {
   metadata?: Record<string, string>;
   template?: string;
   agentId?: string;
-  /** Those that have ended and are not forgotten yet, too. */
+  state?: Session["state"];
+  /** Its id begins so, such as ses_4q7k. */
+  idPrefix?: string;
+  /** Made then or later. */
+  createdAfter?: Date;
+  createdBefore?: Date;
+  /** Those that have ended and are not forgotten yet, too. A state alone says so. */
   ended?: boolean;
 }
 
@@ -54,7 +60,13 @@ export interface ExecutionsOptions extends CallOptions {
   state?: ExecutionSummary["state"];
   kind?: ExecutionSummary["kind"];
   language?: string;
+  /** Begun then or later. */
+  createdAfter?: Date;
+  createdBefore?: Date;
 }
+
+/** How an execution goes on when the connection of its call ends first, such as with this program. Default: continue. */
+export type OnDisconnect = "continue" | "interrupt";
 
 /** Options that commands and code share. An abort of the signal cancels the execution. */
 export interface RunOptions extends CallOptions {
@@ -64,8 +76,11 @@ export interface RunOptions extends CallOptions {
   stdin?: string;
   /** More may be written to it, by Execution.writeStdin. */
   stdinOpen?: boolean;
+  /** Its input and output are a terminal of this size. */
+  tty?: { rows: number; cols: number };
   /** Of each stream. */
   outputLimit?: number | string;
+  onDisconnect?: OnDisconnect;
 }
 
 export interface CodeOptions extends RunOptions {
@@ -84,12 +99,17 @@ export interface CodeOptions extends RunOptions {
 export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" | "onStderr"> {
   /** Name of the function in the code. Default: handler. */
   handler?: string;
+  /** In place of code: a Lambda runtime client that serves the handler, and is kept for the next call. */
+  command?: string | string[];
   language?: string;
   /** Fields that override the handler's context. */
   context?: Record<string, unknown>;
   timeout?: Duration;
   env?: Record<string, string>;
+  cwd?: string;
+  files?: FileMap;
   dependencies?: string[];
+  onDisconnect?: OnDisconnect;
 }
 
 /** A sandbox. `await using` ends one that was created, and only leaves one that was connected to. */
@@ -143,14 +163,16 @@ export class Sandbox {
 
   /** Lists the sandboxes that live, newest first. */
   static async list(options: ListOptions = {}): Promise<Session[]> {
-    const { metadata = {}, template, agentId, ended, signal } = options;
+    const { metadata = {}, template, agentId, state, idPrefix, createdAfter, createdBefore, ended, signal } = options;
     const client = options.client ?? new Yurt(options);
     plainObject(metadata, "metadata", "texts");
-    const filter = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
+    const filter = {
+      ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value])),
+      template_id: template, agent_id: agentId, state, id_prefix: idPrefix, live: ended || state ? undefined : true,
+      created_after: instant("createdAfter", createdAfter), created_before: instant("createdBefore", createdBefore),
+    };
     const found: Session[] = [];
-    for await (const page of client.pages<SessionList>(`${API}/sessions`, { ...filter, template_id: template, agent_id: agentId, live: ended ? undefined : true }, { signal })) {
-      found.push(...(page.sessions ?? []));
-    }
+    for await (const page of client.pages<SessionList>(`${API}/sessions`, filter, { signal })) found.push(...(page.sessions ?? []));
     return found;
   }
 
@@ -190,9 +212,11 @@ export class Sandbox {
   }
 
   /** Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value. */
-  async invoke(code: string, event: unknown = null, options: InvokeOptions = {}): Promise<Result> {
-    const { handler = "handler", language, context, timeout, env, dependencies, signal } = options;
-    const body = given({ code, handler, language, context, timeout, env, dependencies });
+  async invoke(code: string | undefined, event: unknown = null, options: InvokeOptions = {}): Promise<Result> {
+    const { handler = "handler", command, language, context, timeout, env, cwd, files, dependencies, onDisconnect, signal } = options;
+    const body = given({
+      code, handler, command, language, context, timeout, env, cwd, files: filesOf(files), dependencies, on_disconnect: onDisconnect,
+    });
     return (await this.#start({ ...body, event }, signal)).result(options);
   }
 
@@ -223,8 +247,11 @@ export class Sandbox {
   }
 
   /** Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those. */
-  async executions({ state, kind, language, ...options }: ExecutionsOptions = {}): Promise<ExecutionSummary[]> {
-    return this.client.whole<ExecutionSummary>(this.#path + "/executions", "executions", { state, kind, language }, options);
+  async executions({ state, kind, language, createdAfter, createdBefore, ...options }: ExecutionsOptions = {}): Promise<ExecutionSummary[]> {
+    const filter = {
+      state, kind, language, created_after: instant("createdAfter", createdAfter), created_before: instant("createdBefore", createdBefore),
+    };
+    return this.client.whole<ExecutionSummary>(this.#path + "/executions", "executions", filter, options);
   }
 
   /** Returns the execution that was started last, with its result if it has ended. */
@@ -317,8 +344,8 @@ export class Sandbox {
   }
 }
 
-function runBody({ timeout, env, cwd, stdin, stdinOpen, outputLimit }: RunOptions): object {
-  return { timeout, env, cwd, stdin, stdin_open: stdinOpen, output_limit: outputLimit };
+function runBody({ timeout, env, cwd, stdin, stdinOpen, tty, outputLimit, onDisconnect }: RunOptions): object {
+  return { timeout, env, cwd, stdin, stdin_open: stdinOpen, tty, output_limit: outputLimit, on_disconnect: onDisconnect };
 }
 
 /** Returns a name that no other creation has: pages without TLS have no crypto.randomUUID. */

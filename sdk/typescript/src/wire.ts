@@ -52,6 +52,25 @@ export function given<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
+/** Writes a time. */
+export function instant(field: string, at: Date | undefined): string | undefined {
+  if (at === undefined) return undefined;
+  if (!(at instanceof Date) || Number.isNaN(at.getTime())) {
+    throw new InvalidArgumentError(`${String(at)} is no time; give a Date`, { code: "invalid_argument", field });
+  }
+  return at.toISOString();
+}
+
+/** Returns the header that asks for a part of a file, or no header for all of it. */
+export function rangeOf(offset = 0, length?: number): Record<string, string> {
+  for (const [field, number, least] of [["offset", offset, 0], ["length", length ?? 1, 1]] as const) {
+    if (Number.isSafeInteger(number) && number >= least) continue;
+    throw new InvalidArgumentError(`${String(number)} is no number of bytes; give a whole number from ${least} on`, { code: "invalid_argument", field });
+  }
+  if (offset === 0 && length === undefined) return {};
+  return { range: `bytes=${offset}-${length === undefined ? "" : offset + length - 1}` };
+}
+
 /** Parameters of a query. */
 export type Query = Record<string, string | number | boolean | undefined>;
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sdk } from "./sdk.mjs";
 
-const { InvalidArgumentError, NotFoundError, Sandbox, UnavailableError, Yurt, tools } = sdk;
+const { InvalidArgumentError, NotFoundError, Sandbox, Templates, UnavailableError, Yurt, tools } = sdk;
 
 async function refused(Kind, field, call) {
   let got;
@@ -44,6 +44,15 @@ async function wrongValues(box) {
   await refused(InvalidArgumentError, "metadata", () => Sandbox.list({ metadata: ["a"] }));
   await refused(InvalidArgumentError, "mode", () => box.files.write("x", "x", { mode: "9" }));
   await refused(InvalidArgumentError, "pid", () => box.processes.kill("../../x"));
+  const templates = new Templates(new Yurt());
+  await refused(InvalidArgumentError, "extends", () => templates.push([{ name: "a" }], { extends: { b: "a" } }));
+  await refused(InvalidArgumentError, "extends", () => templates.push([{ name: "a" }], { extends: ["a"] }));
+  await refused(InvalidArgumentError, "createdAfter", () => Sandbox.list({ createdAfter: "today" }));
+  await refused(InvalidArgumentError, "state", () => Sandbox.list({ state: "asleep" }));
+  await refused(InvalidArgumentError, "on_disconnect", () => box.runCommand("true", { onDisconnect: "end" }));
+  await refused(InvalidArgumentError, "tty", () => box.streamCommand("true", { tty: 5 }));
+  await refused(InvalidArgumentError, "offset", () => box.files.readBytes("x", { offset: -1 }));
+  await refused(InvalidArgumentError, "length", () => box.files.readBytes("x", { length: 0 }));
   assert.equal((await box.files.write("x", "x", { mode: 0o640 })).mode, "0640");
   assert.equal((await box.files.chmod("x", 0o750)).mode, "0750");
   await refused(InvalidArgumentError, "path", () => box.files.read(5));

@@ -142,10 +142,10 @@ class Scenario {
   run_command = async (box, { command, ...options }) => resultJson(await box.runCommand(command, options));
   invoke = async (box, { code, event, ...options }) => resultJson(await box.invoke(code, event, options));
 
-  async stream_code(box, { code, cancel_at, pause_seconds, ...options }) {
+  async stream_code(box, { code, cancel_at, pause_seconds, on_disconnect: onDisconnect, ...options }) {
     const began = performance.now();
     const events = [];
-    const execution = await box.streamCode(code, options);
+    const execution = await box.streamCode(code, { onDisconnect, ...options });
     for await (const event of execution) {
       if (events.push(event) === 1 && pause_seconds) await sleep(pause_seconds * 1000);
       if (event.type === cancel_at) {
@@ -181,8 +181,8 @@ class Scenario {
     return { size: (await box.files.write(path, base64 === undefined ? text : Buffer.from(base64, "base64"), { append })).size };
   }
 
-  async read_file(box, { path, bytes }) {
-    if (bytes) return { base64: Buffer.from(await box.files.readBytes(path)).toString("base64") };
+  async read_file(box, { path, bytes, ...part }) {
+    if (bytes) return { base64: Buffer.from(await box.files.readBytes(path, part)).toString("base64") };
     return { text: await box.files.read(path) };
   }
 

@@ -48,17 +48,18 @@ export async function template(play, _, { name, source }) {
     created: created.description, replaced: replaced.description, read: (await templates.get(name)).description,
     listed: (await templates.list({ namePrefix: name })).map((each) => each.name).join() === name, prepared: (await templates.prepare(name)).length,
   };
-  const ends = [`${name}-a`, `${name}-b`];
-  await templates.push(ends.map((each) => ({ name: each, runtimes: ["python"] })));
+  const [base, made] = [`${name}-a`, `${name}-b`];
+  await templates.push([base, made].map((each) => ({ name: each, runtimes: ["python"] })), { extends: { [made]: base } });
   told.pushed = (await templates.list({ namePrefix: `${name}-` })).length;
-  for (const each of [name, ...ends]) await templates.delete(each);
+  told.held = await refusal(() => templates.delete(base));
+  for (const each of [name, made, base]) await templates.delete(each);
   return { ...told, gone: await refusal(() => templates.get(name)) };
 }
 
 export async function pool(play, _, { template: name, max }) {
   const pools = new Pools(play.client);
   const told = { set: (await pools.set(name, { max })).max, read: (await pools.get(name)).max };
-  return { ...told, listed: (await pools.list()).some((each) => each.template === name), unset: (await pools.unset(name)).max };
+  return { ...told, listed: (await pools.list({ templatePrefix: name })).some((each) => each.template === name), unset: (await pools.unset(name)).max };
 }
 
 export async function executions(play, step) {
@@ -72,6 +73,31 @@ export async function executions(play, step) {
     latest, result: (await box.latestResult()).stdout,
   };
 }
+
+/** Counts what lists hold that are narrowed so that they match, or do not. */
+export async function narrow(play, step) {
+  const box = boxOf(play, step);
+  const nodes = new Nodes(play.client);
+  const { name: namePrefix } = (await nodes.list())[0];
+  const [before, after] = [-3_600_000, 3_600_000].map((ms) => new Date(Date.now() + ms));
+  const counts = (lists) => Promise.all(lists.map(async (list) => (await list).length));
+  const sessions = (filter) => sdk.Sandbox.list({ client: play.client, idPrefix: box.id, ...filter });
+  const containers = (filter) => play.client.containers({ sessionId: box.id, ...filter });
+  return {
+    sessions: await counts([{}, { state: "paused" }, { createdAfter: after }, { createdBefore: after }].map(sessions)),
+    containers: await counts([{}, { state: "dead" }, { template: "absent" }, { node: "absent" }].map(containers)),
+    nodes: await counts([true, false].map((healthy) => nodes.list({ namePrefix, healthy, draining: false }))),
+    runtimes: await counts(["python", "absent"].map((language) => play.client.runtimes({ language }))),
+    contexts: (await counts(["python", "absent"].map((language) => box.contexts.list({ language })))).map((count) => count > 0),
+    pools: (await new Pools(play.client).list({ templatePrefix: "absent" })).length,
+    processes: (await box.processes.list({ executionId: (await box.latest()).id })).length,
+    executions: (await counts([box.executions({ createdAfter: before }), box.executions({ createdBefore: before })])).map((count) => count > 0),
+  };
+}
+
+export const sized = async (play, step, tty) => ({
+  stdout: (await (await boxOf(play, step).streamCommand("stty size", { tty })).result()).stdout,
+});
 
 export async function changes(play, step) {
   const events = await boxOf(play, step).events();
@@ -161,7 +187,7 @@ export async function end_process(play, step) {
 
 export async function questions(play, step, { code }) {
   const { contexts } = boxOf(play, step);
-  const options = { name: "asked", language: "python" };
+  const options = { name: "asked", language: "python", timeout: 10 };
   const { matches } = await contexts.complete(code, options);
   const match = matches.map((each) => each.text).find((text) => text.startsWith("print"));
   const { found } = await contexts.inspect(match, options);

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -20,6 +21,8 @@ type filing struct {
 	Bytes  bool    `json:"bytes"`
 	Append bool    `json:"append"`
 	MiB    int64   `json:"mib"`
+	Offset int64   `json:"offset"`
+	Length int64   `json:"length"`
 }
 
 func writeFile(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
@@ -44,7 +47,7 @@ func readFile(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error
 		return nil, err
 	}
 	if with.Bytes {
-		data, err := box.Files.Read(ctx, with.Path)
+		data, err := box.Files.ReadPart(ctx, with.Path, yurt.Span{Offset: with.Offset, Length: with.Length})
 		return object{"base64": data}, err
 	}
 	text, err := box.Files.ReadText(ctx, with.Path)

@@ -161,7 +161,7 @@ func operations() map[string]operation {
 		}
 	}
 	return map[string]operation{
-		"executions": executions, "changes": changes, "end_followed": endFollowed, "logs": logs, "metrics": metrics, "copy_tree": copyTree, "shape_file": shapeFile,
+		"executions": executions, "sized": sized, "changes": changes, "end_followed": endFollowed, "logs": logs, "metrics": metrics, "copy_tree": copyTree, "shape_file": shapeFile,
 		"watch": watch, "converse": converse, "end_by_signal": endBySignal, "end_process": endProcess, "questions": questions, "terminal": terminal,
 		"kill": kill, "pause": changing((*yurtclient.Sandbox).Pause), "resume": changing((*yurtclient.Sandbox).Resume),
 		"set_timeout": setTimeout, "run_code": runRequest, "run_command": runRequest, "invoke": invoke, "stream_code": streamCode, "abandon": abandon,
@@ -203,12 +203,23 @@ type running struct {
 	CancelAt     yurt.EventType  `json:"cancel_at"`
 	AfterSeconds float64         `json:"after_seconds"`
 	PauseSeconds float64         `json:"pause_seconds"`
+
+	Handler      string            `json:"handler"`
+	Files        map[string]string `json:"files"`
+	OnDisconnect yurt.OnDisconnect `json:"on_disconnect"`
 }
 
 func (r *running) request() (yurtclient.ExecuteRequest, error) {
 	req := yurtclient.ExecuteRequest{Code: r.Code, Language: r.Language, Timeout: r.Timeout, Plain: r.Code != ""}
 	if r.Context != nil {
 		req.Context = yurtclient.InContext(*r.Context)
+	}
+	req.Handler, req.OnDisconnect = r.Handler, r.OnDisconnect
+	for path, text := range r.Files {
+		if req.Files == nil {
+			req.Files = make(yurtclient.Files)
+		}
+		req.Files[path] = []byte(text)
 	}
 	if len(r.Command) == 0 {
 		return req, nil

@@ -79,7 +79,7 @@ func template(ctx context.Context, client *yurtclient.Client, s *step) (any, err
 	read, readErr := client.Template(ctx, with.Name)
 	all, listErr := client.Templates(ctx, yurtclient.TemplateFilter{NamePrefix: with.Name})
 	prepared, prepareErr := client.PrepareTemplate(ctx, with.Name, silent)
-	pushed, pushErr := push(ctx, client, with.Name)
+	pushed, held, pushErr := push(ctx, client, with.Name)
 	if err := errors.Join(replaceErr, readErr, listErr, prepareErr, pushErr, client.DeleteTemplate(ctx, with.Name)); err != nil {
 		return nil, err
 	}
@@ -90,21 +90,21 @@ func template(ctx context.Context, client *yurtclient.Client, s *step) (any, err
 	}
 	return object{
 		"created": created.Description, "replaced": replaced.Description, "read": read.Description, "listed": listed,
-		"prepared": len(prepared), "pushed": pushed, "gone": yurt.CodeOf(gone),
+		"prepared": len(prepared), "pushed": pushed, "held": held, "gone": yurt.CodeOf(gone),
 	}, nil
 }
 
-// push makes two templates at once, counts them and removes them.
-func push(ctx context.Context, client *yurtclient.Client, name string) (int, error) {
-	var made []yurt.Template
-	for _, end := range []string{"-a", "-b"} {
-		made = append(made, yurt.Template{Name: name + end, Runtimes: []string{"python"}})
-	}
-	if err := client.PushTemplates(ctx, made, false, func(string) error { return nil }); err != nil {
-		return 0, err
+// push makes two templates at once, of which one extends the other, counts them and removes them. held is the code of the error by
+// which the other could not be removed first.
+func push(ctx context.Context, client *yurtclient.Client, name string) (count int, held yurt.Code, err error) {
+	base := yurt.Template{Name: name + "-a", Runtimes: []string{"python"}}
+	made := yurt.Template{Name: name + "-b", Runtimes: []string{"python"}, Extends: base.Name}
+	if err := client.PushTemplates(ctx, []yurt.Template{base, made}, false, func(string) error { return nil }); err != nil {
+		return 0, "", err
 	}
 	there, err := client.Templates(ctx, yurtclient.TemplateFilter{NamePrefix: name + "-"})
-	return len(there), errors.Join(err, client.DeleteTemplate(ctx, made[0].Name), client.DeleteTemplate(ctx, made[1].Name))
+	inUse := client.DeleteTemplate(ctx, base.Name)
+	return len(there), yurt.CodeOf(inUse), errors.Join(err, client.DeleteTemplate(ctx, made.Name), client.DeleteTemplate(ctx, base.Name))
 }
 
 func pool(ctx context.Context, client *yurtclient.Client, s *step) (any, error) {
@@ -117,7 +117,7 @@ func pool(ctx context.Context, client *yurtclient.Client, s *step) (any, error) 
 	}
 	set, setErr := client.SetPool(ctx, with.Template, yurt.PoolChange{Max: &with.Max})
 	read, readErr := client.Pool(ctx, with.Template)
-	all, listErr := client.Pools(ctx)
+	all, listErr := client.Pools(ctx, yurtclient.PoolFilter{TemplatePrefix: with.Template})
 	unset, unsetErr := client.UnsetPool(ctx, with.Template)
 	listed := false
 	for i := range all {
@@ -153,6 +153,14 @@ func executions(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, err
 		"count": len(found), "states": states, "filtered": counts[:2], "stdout": record.Result.Stdout,
 		"latest": latest.ID == found[0].ID, "result": ended.Stdout,
 	}, nil
+}
+
+func sized(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var size yurtclient.TerminalSize
+	if err := arguments(s, &size); err != nil {
+		return nil, err
+	}
+	return result(box.Run(ctx, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "stty size"}, TTY: &size}))
 }
 
 func changes(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error) {
@@ -298,7 +306,7 @@ func endProcess(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, err
 	}
 	pid := 0
 	for end := time.Now().Add(10 * time.Second); pid == 0; {
-		found, err := box.Processes(ctx)
+		found, err := box.Processes(ctx, yurtclient.ProcessFilter{ExecutionID: execution.ID})
 		if err != nil || time.Now().After(end) {
 			return nil, fmt.Errorf("looking for the sleep that was started: %w", err)
 		}

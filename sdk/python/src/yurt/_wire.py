@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from typing import Any, Protocol, Union
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -117,6 +118,32 @@ def bytes_of(data: str | Bytes, field: str) -> bytes:
     if not isinstance(data, BYTES):
         raise InvalidArgumentError(f"it is of type {type(data).__name__}; give str or bytes", code="invalid_argument", field=field)
     return bytes(data)
+
+
+def instant(name: str, at: datetime | None) -> str | None:
+    """Writes a time, which without a zone is one of this machine's."""
+    if at is None:
+        return None
+    if not isinstance(at, datetime):
+        raise InvalidArgumentError(f"it is {at!r}, of type {type(at).__name__}; give a datetime", code="invalid_argument", field=name)
+    return at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def answer_of(name: str, wanted: bool | None) -> str | None:
+    """Writes a yes or a no of a filter."""
+    if wanted is not None and not isinstance(wanted, bool):
+        raise InvalidArgumentError(f"it is {wanted!r}; give True or False", code="invalid_argument", field=name)
+    return None if wanted is None else str(wanted).lower()
+
+
+def range_of(offset: int, length: int | None) -> dict[str, str]:
+    """Returns the header that asks for a part of a file, or no header for all of it."""
+    for name, number in (("offset", offset), ("length", length)):
+        if number is not None and (not isinstance(number, int) or number < (name == "length")):
+            raise InvalidArgumentError(f"it is {number!r}; give a whole number from {int(name == 'length')} on", code="invalid_argument", field=name)
+    if not offset and length is None:
+        return {}
+    return {"range": f"bytes={offset}-{'' if length is None else offset + length - 1}"}
 
 
 def mode_of(mode: str | int | None) -> str | None:

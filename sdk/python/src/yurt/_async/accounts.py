@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, Literal
 
 from .. import models
-from .._wire import API, given, segment
+from .._wire import API, given, instant, segment
 from ..errors import InvalidArgumentError
 from ..results import CreatedKey
 from .client import AsyncYurt
@@ -86,7 +86,7 @@ class AsyncAuditLog:
             raise InvalidArgumentError(f"it is of type {type(limit).__name__}; give a whole number", code="invalid_argument", field="limit")
         params: dict[str, Any] = given(
             tenant=tenant, action=action, decision=decision, session_id=session_id, key_id=key_id, subject=subject,
-            request_id=request_id, since=_instant("since", since), until=_instant("until", until), limit=_PAGE if limit is None else min(limit, _PAGE),
+            request_id=request_id, since=instant("since", since), until=instant("until", until), limit=_PAGE if limit is None else min(limit, _PAGE),
         )
         found: list[models.Entry] = []
         async for page in self._client.pages(models.AuditList, API + "/audit", params):
@@ -94,12 +94,3 @@ class AsyncAuditLog:
             if limit is not None and len(found) >= limit:
                 break
         return found[:limit]
-
-
-def _instant(name: str, at: datetime | None) -> str | None:
-    """Writes a time, which without a zone is one of this machine's."""
-    if at is None:
-        return None
-    if not isinstance(at, datetime):
-        raise InvalidArgumentError(f"it is {at!r}, of type {type(at).__name__}; give a datetime", code="invalid_argument", field=name)
-    return at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import httpx
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from .. import _aio as aio
 from .. import models
 from .._local import LocalServer
-from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, query, repeatable, segment
+from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment
 from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import AsyncAnswer, AsyncTransport
 
@@ -119,13 +119,18 @@ class AsyncYurt:
         """Says that the server can serve, and raises UnavailableError where it cannot. It does not wait for that."""
         return await self.call(models.StatusBody, "GET", "/ready", repeat=False, once=True)
 
-    async def runtimes(self) -> list[models.RuntimeInfo]:
-        """Lists the installed language runtimes."""
-        return [runtime async for page in self.pages(models.RuntimeList, API + "/runtimes") for runtime in page.runtimes or ()]
+    async def runtimes(self, *, language: str | None = None) -> list[models.RuntimeInfo]:
+        """Lists the installed language runtimes, or that of a language."""
+        params = given(language=language)
+        return [runtime async for page in self.pages(models.RuntimeList, API + "/runtimes", params) for runtime in page.runtimes or ()]
 
-    async def containers(self) -> list[models.Sandbox]:
-        """Lists the sandboxes under the sessions, the warm ones too, oldest first."""
-        return [container async for page in self.pages(models.ContainerList, API + "/containers") for container in page.containers or ()]
+    async def containers(
+        self, *, state: Literal["ready", "paused", "dead"] | None = None, template: str | None = None, node: str | None = None,
+        session_id: str | None = None,
+    ) -> list[models.Sandbox]:
+        """Lists the sandboxes under the sessions that match, the warm ones too, oldest first."""
+        params = given(state=state, template=template, node=node, session_id=session_id)
+        return [container async for page in self.pages(models.ContainerList, API + "/containers", params) for container in page.containers or ()]
 
     async def container(self, id: str) -> models.Sandbox:
         """Returns one of these, by its own id and not by that of the session."""

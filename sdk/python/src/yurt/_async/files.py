@@ -11,7 +11,7 @@ import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of
+from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of, range_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import AsyncYurt
 from .transport import AsyncAnswer
@@ -30,8 +30,9 @@ class AsyncFiles:
     def _at(self, path: str) -> str:
         return f"{self._session}/files/{path_of(path)}"
 
-    async def read_bytes(self, path: str) -> bytes:
-        return (await self._client.send("GET", self._at(path), repeat=True)).content
+    async def read_bytes(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Returns a file, or a part of it that begins at a byte."""
+        return (await self._client.send("GET", self._at(path), headers=range_of(offset, length), repeat=True)).content
 
     async def read(self, path: str) -> str:
         """Returns a file of text. One that is not UTF-8 is an error; read_bytes reads it."""

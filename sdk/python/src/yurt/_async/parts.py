@@ -9,7 +9,7 @@ from typing import Any, List
 import msgspec
 
 from .. import models
-from .._wire import API, encode, given, segment
+from .._wire import API, answer_of, encode, given, segment
 from ..errors import UnavailableError, YurtError, problem_error
 from .client import AsyncYurt
 
@@ -23,8 +23,10 @@ class AsyncContexts:
         self._client = client
         self._path = session_path + "/contexts"
 
-    async def list(self) -> list[models.Context]:
-        return [context async for page in self._client.pages(models.ContextList, self._path) for context in page.contexts or ()]
+    async def list(self, *, language: str | None = None) -> list[models.Context]:
+        """Lists the contexts, or those of a language."""
+        params = given(language=language)
+        return [context async for page in self._client.pages(models.ContextList, self._path, params) for context in page.contexts or ()]
 
     async def restart(self, name: str = "default", *, language: str | None = None) -> None:
         """Gives a context a fresh interpreter."""
@@ -33,16 +35,19 @@ class AsyncContexts:
     async def remove(self, name: str, *, language: str | None = None) -> None:
         await self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
 
-    async def complete(self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None) -> models.Completion:
-        """Says how the code may go on at the cursor. None of it is run."""
-        body = given(code=code, cursor=cursor, language=language)
+    async def complete(
+        self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None, timeout: float | str | None = None,
+    ) -> models.Completion:
+        """Says how the code may go on at the cursor. None of it is run. timeout bounds the wait for a context that is busy."""
+        body = given(code=code, cursor=cursor, language=language, timeout=timeout)
         return await self._client.call(models.Completion, "POST", f"{self._path}/{segment(name)}/complete", body=body)
 
     async def inspect(
         self, code: str, *, cursor: int | None = None, detail: int | None = None, name: str = "default", language: str | None = None,
+        timeout: float | str | None = None,
     ) -> models.Inspection:
-        """Says what the name at the cursor stands for. None of the code is run."""
-        body = given(code=code, cursor=cursor, detail=detail, language=language)
+        """Says what the name at the cursor stands for. None of the code is run. timeout bounds the wait for a context that is busy."""
+        body = given(code=code, cursor=cursor, detail=detail, language=language, timeout=timeout)
         return await self._client.call(models.Inspection, "POST", f"{self._path}/{segment(name)}/inspect", body=body)
 
 
@@ -53,8 +58,10 @@ class AsyncProcesses:
         self._client = client
         self._path = session_path + "/processes"
 
-    async def list(self) -> list[models.Process]:
-        return [process async for page in self._client.pages(models.ProcessList, self._path) for process in page.processes or ()]
+    async def list(self, *, execution_id: str | None = None) -> list[models.Process]:
+        """Lists the processes, or those of an execution."""
+        params = given(execution_id=execution_id)
+        return [process async for page in self._client.pages(models.ProcessList, self._path, params) for process in page.processes or ()]
 
     async def signal(self, pid: int, signal: str | int) -> None:
         await self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
@@ -86,9 +93,15 @@ class AsyncTemplates:
         """Gives a name another template, or makes it. Sandboxes that there are go on as they began."""
         return await self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
 
-    async def push(self, templates: Sequence[Mapping[str, Any]], *, replace: bool = False, on_progress: Progress | None = None) -> None:
-        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused."""
-        text = encode({"templates": templates, "replace": replace})
+    async def push(
+        self, templates: Sequence[Mapping[str, Any]], *, extends: Mapping[str, str] | None = None, replace: bool = False,
+        on_progress: Progress | None = None,
+    ) -> None:
+        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused.
+
+        extends has, by a template's name, that of the template which it was made from, and which stays as long as this one does.
+        """
+        text = encode(given(templates=templates, extends=extends, replace=replace))
         await self._followed("POST", self._path + "/batch", text, {"content-type": "application/json"}, on_progress)
 
     async def prepare(self, name: str, on_progress: Progress | None = None) -> List[str]:
@@ -129,9 +142,12 @@ class AsyncNodes:
         self._client = client
         self._path = API + "/nodes"
 
-    async def list(self) -> list[models.NodeInfo]:
-        """Lists the nodes by name, as they were last heard."""
-        return [node async for page in self._client.pages(models.NodeList, self._path) for node in page.nodes or ()]
+    async def list(
+        self, *, name_prefix: str | None = None, healthy: bool | None = None, draining: bool | None = None,
+    ) -> list[models.NodeInfo]:
+        """Lists the nodes that match by name, as they were last heard. A healthy one answers."""
+        params = given(name_prefix=name_prefix, healthy=answer_of("healthy", healthy), draining=answer_of("draining", draining))
+        return [node async for page in self._client.pages(models.NodeList, self._path, params) for node in page.nodes or ()]
 
     async def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
         """Has a node take no new sandboxes, and ends those on it once the grace is over."""
@@ -149,8 +165,10 @@ class AsyncPools:
         self._client = client
         self._path = API + "/pools"
 
-    async def list(self) -> list[models.Pool]:
-        return [pool async for page in self._client.pages(models.PoolList, self._path) for pool in page.pools or ()]
+    async def list(self, *, template_prefix: str | None = None) -> list[models.Pool]:
+        """Lists the pools, or those of templates whose name begins so."""
+        params = given(template_prefix=template_prefix)
+        return [pool async for page in self._client.pages(models.PoolList, self._path, params) for pool in page.pools or ()]
 
     async def get(self, template: str) -> models.Pool:
         return await self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")

@@ -12,7 +12,7 @@ import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of
+from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of, range_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
 from .transport import Answer
@@ -31,8 +31,9 @@ class Files:
     def _at(self, path: str) -> str:
         return f"{self._session}/files/{path_of(path)}"
 
-    def read_bytes(self, path: str) -> bytes:
-        return (self._client.send("GET", self._at(path), repeat=True)).content
+    def read_bytes(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Returns a file, or a part of it that begins at a byte."""
+        return (self._client.send("GET", self._at(path), headers=range_of(offset, length), repeat=True)).content
 
     def read(self, path: str) -> str:
         """Returns a file of text. One that is not UTF-8 is an error; read_bytes reads it."""

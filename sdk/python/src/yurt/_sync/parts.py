@@ -10,7 +10,7 @@ from typing import Any, List
 import msgspec
 
 from .. import models
-from .._wire import API, encode, given, segment
+from .._wire import API, answer_of, encode, given, segment
 from ..errors import UnavailableError, YurtError, problem_error
 from .client import Yurt
 
@@ -24,8 +24,10 @@ class Contexts:
         self._client = client
         self._path = session_path + "/contexts"
 
-    def list(self) -> list[models.Context]:
-        return [context for page in self._client.pages(models.ContextList, self._path) for context in page.contexts or ()]
+    def list(self, *, language: str | None = None) -> list[models.Context]:
+        """Lists the contexts, or those of a language."""
+        params = given(language=language)
+        return [context for page in self._client.pages(models.ContextList, self._path, params) for context in page.contexts or ()]
 
     def restart(self, name: str = "default", *, language: str | None = None) -> None:
         """Gives a context a fresh interpreter."""
@@ -34,16 +36,19 @@ class Contexts:
     def remove(self, name: str, *, language: str | None = None) -> None:
         self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
 
-    def complete(self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None) -> models.Completion:
-        """Says how the code may go on at the cursor. None of it is run."""
-        body = given(code=code, cursor=cursor, language=language)
+    def complete(
+        self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None, timeout: float | str | None = None,
+    ) -> models.Completion:
+        """Says how the code may go on at the cursor. None of it is run. timeout bounds the wait for a context that is busy."""
+        body = given(code=code, cursor=cursor, language=language, timeout=timeout)
         return self._client.call(models.Completion, "POST", f"{self._path}/{segment(name)}/complete", body=body)
 
     def inspect(
         self, code: str, *, cursor: int | None = None, detail: int | None = None, name: str = "default", language: str | None = None,
+        timeout: float | str | None = None,
     ) -> models.Inspection:
-        """Says what the name at the cursor stands for. None of the code is run."""
-        body = given(code=code, cursor=cursor, detail=detail, language=language)
+        """Says what the name at the cursor stands for. None of the code is run. timeout bounds the wait for a context that is busy."""
+        body = given(code=code, cursor=cursor, detail=detail, language=language, timeout=timeout)
         return self._client.call(models.Inspection, "POST", f"{self._path}/{segment(name)}/inspect", body=body)
 
 
@@ -54,8 +59,10 @@ class Processes:
         self._client = client
         self._path = session_path + "/processes"
 
-    def list(self) -> list[models.Process]:
-        return [process for page in self._client.pages(models.ProcessList, self._path) for process in page.processes or ()]
+    def list(self, *, execution_id: str | None = None) -> list[models.Process]:
+        """Lists the processes, or those of an execution."""
+        params = given(execution_id=execution_id)
+        return [process for page in self._client.pages(models.ProcessList, self._path, params) for process in page.processes or ()]
 
     def signal(self, pid: int, signal: str | int) -> None:
         self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
@@ -87,9 +94,15 @@ class Templates:
         """Gives a name another template, or makes it. Sandboxes that there are go on as they began."""
         return self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
 
-    def push(self, templates: Sequence[Mapping[str, Any]], *, replace: bool = False, on_progress: Progress | None = None) -> None:
-        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused."""
-        text = encode({"templates": templates, "replace": replace})
+    def push(
+        self, templates: Sequence[Mapping[str, Any]], *, extends: Mapping[str, str] | None = None, replace: bool = False,
+        on_progress: Progress | None = None,
+    ) -> None:
+        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused.
+
+        extends has, by a template's name, that of the template which it was made from, and which stays as long as this one does.
+        """
+        text = encode(given(templates=templates, extends=extends, replace=replace))
         self._followed("POST", self._path + "/batch", text, {"content-type": "application/json"}, on_progress)
 
     def prepare(self, name: str, on_progress: Progress | None = None) -> List[str]:
@@ -130,9 +143,12 @@ class Nodes:
         self._client = client
         self._path = API + "/nodes"
 
-    def list(self) -> list[models.NodeInfo]:
-        """Lists the nodes by name, as they were last heard."""
-        return [node for page in self._client.pages(models.NodeList, self._path) for node in page.nodes or ()]
+    def list(
+        self, *, name_prefix: str | None = None, healthy: bool | None = None, draining: bool | None = None,
+    ) -> list[models.NodeInfo]:
+        """Lists the nodes that match by name, as they were last heard. A healthy one answers."""
+        params = given(name_prefix=name_prefix, healthy=answer_of("healthy", healthy), draining=answer_of("draining", draining))
+        return [node for page in self._client.pages(models.NodeList, self._path, params) for node in page.nodes or ()]
 
     def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
         """Has a node take no new sandboxes, and ends those on it once the grace is over."""
@@ -150,8 +166,10 @@ class Pools:
         self._client = client
         self._path = API + "/pools"
 
-    def list(self) -> list[models.Pool]:
-        return [pool for page in self._client.pages(models.PoolList, self._path) for pool in page.pools or ()]
+    def list(self, *, template_prefix: str | None = None) -> list[models.Pool]:
+        """Lists the pools, or those of templates whose name begins so."""
+        params = given(template_prefix=template_prefix)
+        return [pool for page in self._client.pages(models.PoolList, self._path, params) for pool in page.pools or ()]
 
     def get(self, template: str) -> models.Pool:
         return self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, List, Literal
 
 import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import API, Bytes, files_of, given, segment
+from .._wire import API, Bytes, files_of, given, instant, segment
 from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
 from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
 from .client import Yurt
@@ -22,6 +23,7 @@ from .parts import Contexts, Processes
 from .terminal import Terminal
 
 Text = Callable[[str], object]
+OnDisconnect = Literal["continue", "interrupt"]
 
 
 class Sandbox:
@@ -78,14 +80,18 @@ class Sandbox:
     @classmethod
     def list(
         cls, *, metadata: Mapping[str, str] | None = None, template: str | None = None, agent_id: str | None = None,
-        ended: bool = False, url: str | None = None, client: Yurt | None = None,
+        state: Literal["creating", "ready", "running", "paused", "terminated", "failed"] | None = None, id_prefix: str | None = None,
+        created_after: datetime | None = None, created_before: datetime | None = None, ended: bool = False, url: str | None = None, client: Yurt | None = None,
     ) -> list[models.Session]:
-        """Lists sandboxes, newest first: those that live, and with ended the others that are not forgotten yet."""
+        """Lists sandboxes that match, newest first: those in a state, or else those that live, and with ended all that are not forgotten yet."""
         own = client or Yurt(url)
         if not isinstance(metadata or {}, Mapping):
             raise InvalidArgumentError(f"it is of type {type(metadata).__name__}; give a dict", code="invalid_argument", field="metadata")
-        live = None if ended else "true"
-        params = given(template_id=template, agent_id=agent_id, live=live, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
+        params = given(
+            template_id=template, agent_id=agent_id, state=state, id_prefix=id_prefix, live=None if ended or state else "true",
+            created_after=instant("created_after", created_after), created_before=instant("created_before", created_before),
+            **{f"metadata[{k}]": v for k, v in (metadata or {}).items()},
+        )
         found: list[models.Session] = []
         try:
             for page in own.pages(models.SessionList, API + "/sessions", params):
@@ -109,12 +115,17 @@ class Sandbox:
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
-        stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
+        stdin: str | None = None, stdin_open: bool | None = None, tty: Mapping[str, int] | None = None, output_limit: int | str | None = None,
+        on_disconnect: OnDisconnect | None = None,
     ) -> Execution:
-        """Starts code and returns its execution, an iterator of events."""
+        """Starts code and returns its execution, an iterator of events.
+
+        With tty, such as {"rows": 24, "cols": 80}, its input and output are a terminal. on_disconnect="interrupt" interrupts it when the
+        connection of this call ends first, such as with this process.
+        """
         body = given(
             code=code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files_of(files), entry=entry, args=args,
-            dependencies=dependencies, stdin=stdin, stdin_open=stdin_open, output_limit=output_limit,
+            dependencies=dependencies, stdin=stdin, stdin_open=stdin_open, tty=tty, output_limit=output_limit, on_disconnect=on_disconnect,
         )
         return self._start({**body, "handler": None})  # code that only defines a handler is run as it is
 
@@ -122,41 +133,53 @@ class Sandbox:
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
-        stdin: str | None = None, output_limit: int | str | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
+        stdin: str | None = None, output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
+        on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
         """Runs code and returns its result. Variables last from one run to the next, in the context of that name."""
         execution = self.stream_code(
             code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files, entry=entry, args=args,
-            dependencies=dependencies, stdin=stdin, output_limit=output_limit,
+            dependencies=dependencies, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
         )
         return execution.result(on_stdout=on_stdout, on_stderr=on_stderr, on_result=on_result, on_event=on_event)
 
     def stream_command(
         self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
-        cwd: str | None = None, stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
+        cwd: str | None = None, stdin: str | None = None, stdin_open: bool | None = None, tty: Mapping[str, int] | None = None,
+        output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
     ) -> Execution:
-        """Starts a line for the shell, or a program with its arguments, and returns its execution."""
+        """Starts a line for the shell, or a program with its arguments, and returns its execution. tty and on_disconnect: see stream_code."""
         return self._start(given(
-            command=command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, stdin_open=stdin_open, output_limit=output_limit,
+            command=command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, stdin_open=stdin_open, tty=tty, output_limit=output_limit,
+            on_disconnect=on_disconnect,
         ))
 
     def run_command(
         self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
-        cwd: str | None = None, stdin: str | None = None, output_limit: int | str | None = None,
+        cwd: str | None = None, stdin: str | None = None, output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
         on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
         """Runs a line for the shell, or a program with its arguments, and returns its result."""
-        execution = self.stream_command(command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, output_limit=output_limit)
+        execution = self.stream_command(
+            command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
+        )
         return execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
 
     def invoke(
-        self, code: str, event: Any = None, *, handler: str = "handler", language: str | None = None, context: Mapping[str, Any] | None = None,
-        timeout: float | str | None = None, env: Mapping[str, str] | None = None, dependencies: Sequence[str] | None = None,
-        on_stdout: Text | None = None, on_stderr: Text | None = None,
+        self, code: str | None = None, event: Any = None, *, handler: str = "handler", command: str | Sequence[str] | None = None,
+        language: str | None = None, context: Mapping[str, Any] | None = None, timeout: float | str | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
+        dependencies: Sequence[str] | None = None, on_disconnect: OnDisconnect | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
-        """Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value."""
-        body = given(code=code, handler=handler, language=language, context=context, timeout=timeout, env=env, dependencies=dependencies)
+        """Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value.
+
+        In place of code, command starts a Lambda runtime client that serves the handler, and is kept for the next call.
+        """
+        body = given(
+            code=code, handler=handler, command=command, language=language, context=context, timeout=timeout, env=env, cwd=cwd,
+            files=files_of(files), dependencies=dependencies, on_disconnect=on_disconnect,
+        )
         execution = self._start({**body, "event": event})
         return execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
 
@@ -185,9 +208,13 @@ class Sandbox:
 
     def executions(
         self, *, state: str | None = None, kind: str | None = None, language: str | None = None,
+        created_after: datetime | None = None, created_before: datetime | None = None,
     ) -> List[models.Execution]:
         """Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those."""
-        params = given(state=state, kind=kind, language=language)
+        params = given(
+            state=state, kind=kind, language=language,
+            created_after=instant("created_after", created_after), created_before=instant("created_before", created_before),
+        )
         pages = self._client.pages(models.ExecutionList, self._path + "/executions", params)
         return [execution for page in pages for execution in page.executions or ()]
 
