@@ -18,6 +18,10 @@ const (
 	defaultPatience = 10 * time.Second
 	firstPause      = 50 * time.Millisecond // between two tries
 	longestPause    = 2 * time.Second
+
+	outageLimit  = time.Minute
+	firstDelay   = 50 * time.Millisecond // between two tries to connect a stream again
+	longestDelay = time.Second
 )
 
 // WithPatience says for how long a call that may be repeated tries to reach a server. [Client.Create], [Client.Connect] and
@@ -124,4 +128,35 @@ func retryAfter(resp *http.Response) time.Duration {
 		return 0
 	}
 	return max(0, time.Until(at))
+}
+
+// outage counts how long a stream of numbered events has no connection since its last event. Time with a connection makes up for as
+// much time without.
+type outage struct {
+	without time.Duration
+	turned  time.Time // of the last change
+	delay   time.Duration
+}
+
+func newOutage() *outage { return &outage{turned: time.Now()} }
+
+func (o *outage) lap() time.Duration {
+	turned := o.turned
+	o.turned = time.Now()
+	return o.turned.Sub(turned)
+}
+
+func (o *outage) connected() { o.without += o.lap() }
+
+// broke is called when the connection is lost.
+func (o *outage) broke() { o.without = max(0, o.without-o.lap()) }
+
+// over reports whether a stream without a connection gives up.
+func (o *outage) over() bool { return o.without+time.Since(o.turned) > outageLimit }
+
+// pause returns the time until the next try.
+func (o *outage) pause() time.Duration {
+	pause := o.delay
+	o.delay = min(2*pause+firstDelay, longestDelay)
+	return pause
 }

@@ -19,9 +19,7 @@ import (
 
 const (
 	typeEventStream = "text/event-stream"
-	maxStreamLine   = 256 << 20   // an ended event carries the whole result
-	reconnectFor    = time.Minute // without a connection, before a watch gives up
-	reconnectDelay  = 50 * time.Millisecond
+	maxStreamLine   = 256 << 20        // an ended event carries the whole result
 	quietLimit      = 45 * time.Second // without a heartbeat, which comes every 15 seconds, before a connection is dead
 )
 
@@ -85,8 +83,7 @@ type resumed interface {
 // resume connects, and connects again after the last event, until the stream has ended. broken says that it could not.
 func resume(ctx context.Context, c *Client, path string, w resumed, broken string) error {
 	what := call{method: http.MethodGet, path: path, header: http.Header{"Accept": {typeEventStream}}}
-	end := time.Now().Add(reconnectFor)
-	for failures := 0; ; {
+	for failing := newOutage(); ; {
 		before := w.seen()
 		what.header.Set("Last-Event-ID", strconv.FormatUint(before, 10))
 		resp, err := c.send(ctx, what)
@@ -94,23 +91,23 @@ func resume(ctx context.Context, c *Client, path string, w resumed, broken strin
 			return resp.Body.Close()
 		}
 		if err == nil {
-			begun := time.Now()
+			failing.connected()
 			err = w.read(ctx, resp.Body)
-			end = end.Add(time.Since(begun))
+			failing.broke()
 		}
 		if w.ended() || (err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable) {
 			return err
 		}
-		if failures++; w.seen() > before {
-			failures, end = 0, time.Now().Add(reconnectFor)
+		if w.seen() > before {
+			failing = newOutage()
 		}
-		if time.Now().After(end) {
+		if failing.over() {
 			return yurt.Errorf(yurt.CodeUnavailable, "%s", broken)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(reconnectDelay << min(failures, 5)):
+		case <-time.After(failing.pause()):
 		}
 	}
 }

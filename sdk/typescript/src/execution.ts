@@ -3,11 +3,10 @@
 import { type CallOptions, type Yurt, sleep } from "./client.js";
 import { ConflictError, UnavailableError, YurtError } from "./errors.js";
 import type { EventBody, ExecutionBody } from "./models.js";
+import { Outage } from "./outage.js";
 import { type Display, Event, Result } from "./results.js";
 import { EventStream } from "./stream.js";
 import { given, toBase64 } from "./wire.js";
-
-const reconnecting = 60_000; // milliseconds without a connection after which a stream gives up
 
 /** Functions that are called as an execution goes. One that returns a promise is waited for. */
 export interface Callbacks {
@@ -49,33 +48,34 @@ export class Execution implements AsyncIterableIterator<Event> {
   }
 
   async next(): Promise<IteratorResult<Event, undefined>> {
-    const end = Date.now() + reconnecting;
-    for (let pause = 0; ; ) {
+    const outage = new Outage();
+    for (;;) {
       if (this.#abandoned) {
         await this.#abandoned;
         this.#signal?.throwIfAborted();
         return { done: true, value: undefined };
       }
       if (this.#ended) return { done: true, value: undefined };
-      const body = await this.#receive();
+      const body = await this.#receive(outage);
       if (body && body.seq > this.last) return { done: false, value: await this.#take(body) };
       if (body || this.#abandoned) continue;
+      if (this.#stream) outage.broke();
       await this.leave();
-      if (Date.now() > end) {
+      if (outage.over) {
         throw new UnavailableError(`the stream of execution ${this.id} broke off and could not be resumed; the execution goes on`, { code: "unavailable" });
       }
-      await sleep(pause, this.#signal).catch(() => undefined); // the next round throws
-      pause = Math.min(2 * pause + 50, 1000);
+      await sleep(outage.pause(), this.#signal).catch(() => undefined); // the next round throws
     }
   }
 
   /** Returns the next event of the connection, which it makes if there is none, or undefined where it broke or ended. */
-  async #receive(): Promise<EventBody | undefined> {
+  async #receive(outage: Outage): Promise<EventBody | undefined> {
     let data: string | undefined;
     try {
       if (!this.#stream) {
         const headers = { accept: "text/event-stream", "last-event-id": String(this.last) };
         this.#stream = new EventStream(await this.#client.send("GET", this.#path + "/events", { headers }));
+        outage.connected();
       }
       data = await this.#stream.next();
     } catch (error) {

@@ -2,44 +2,46 @@
 
 import { type Yurt, sleep } from "./client.js";
 import { UnavailableError, YurtError } from "./errors.js";
+import { Outage } from "./outage.js";
 import { EventStream } from "./stream.js";
-
-const reconnecting = 60_000; // milliseconds without a connection after which a stream gives up
 
 /** Yields each event after a number, until the server says that there is no further one. */
 export async function* follow<T extends { seq: number }>(
   client: Yurt, path: string, after: number, signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
-  let end = Date.now() + reconnecting;
-  for (let pause = 0; ; pause = Math.min(2 * pause + 50, 1000)) {
-    const response = await connect(client, path, after, end, signal);
-    if (response?.status === 204) return;
-    if (response) {
-      const began = Date.now();
+  for (let outage = new Outage(); ; ) {
+    const response = await connect(client, path, after, signal);
+    if (!(response instanceof UnavailableError)) {
+      if (response.status === 204) return;
+      outage.connected();
       const stream = new EventStream(response, signal);
       try {
-        for (let data; (data = await next(stream)) !== undefined; pause = 0) {
+        for (let data; (data = await next(stream)) !== undefined; ) {
           const event = JSON.parse(data) as T;
           after = event.seq;
+          outage = new Outage();
           yield event;
         }
       } finally {
         await stream.close();
       }
-      end += Date.now() - began;
+      outage.broke();
     }
     signal?.throwIfAborted();
-    await sleep(pause, signal);
+    if (outage.over) throw response instanceof UnavailableError ? response : brokenOff();
+    await sleep(outage.pause(), signal);
   }
 }
 
-/** Returns the answer of a new connection, or undefined where there is none and there is time for another try. */
-async function connect(client: Yurt, path: string, after: number, end: number, signal?: AbortSignal): Promise<Response | undefined> {
+const brokenOff = (): Error => new UnavailableError("the stream broke off and could not be resumed; follow it again", { code: "unavailable" });
+
+/** Returns the answer of a new connection, or the error where no server answers. */
+async function connect(client: Yurt, path: string, after: number, signal?: AbortSignal): Promise<Response | UnavailableError> {
   const headers = { accept: "text/event-stream", "last-event-id": String(after) };
   try {
     return await client.send("GET", path, { headers, signal });
   } catch (error) {
-    if (error instanceof UnavailableError && Date.now() < end && !signal?.aborted) return undefined;
+    if (error instanceof UnavailableError && !signal?.aborted) return error;
     throw error;
   }
 }

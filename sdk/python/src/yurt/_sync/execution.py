@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Iterator, Callable, Iterator
 from typing import Any
 
@@ -12,13 +11,12 @@ import msgspec
 
 from .. import _sio as aio
 from .. import models
+from .._outage import Outage
 from .._wire import BROKEN, Bytes, EventReader, bytes_of, given, segment
 from ..errors import ConflictError, UnavailableError, YurtError
 from ..results import Display, Event, Result
 from .client import Yurt
 from .transport import Answer
-
-_RECONNECT = 60.0  # seconds without a connection after which a stream gives up
 
 
 class Execution:
@@ -45,28 +43,30 @@ class Execution:
     def __next__(self) -> Event:
         if self._ended is not None:
             raise StopIteration
-        end, pause = time.monotonic() + _RECONNECT, 0.0
+        outage = Outage()
         while True:
             try:
-                event = self._next()
+                event = self._next(outage)
             except (*BROKEN, UnavailableError):
                 event = None
             if event is not None and event.seq > self.last:
                 return self._take(event)
             if event is None:
+                if self._chunks is not None:
+                    outage.broke()
                 self.close()
-                if time.monotonic() > end:
+                if outage.over:
                     raise UnavailableError(f"the stream of execution {self.id} broke off and could not be resumed; the execution goes on", code="unavailable")
-                aio.sleep(pause)
-                pause = min(2 * pause + 0.05, 1.0)
+                aio.sleep(outage.pause())
 
-    def _next(self) -> Event | None:
+    def _next(self, outage: Outage) -> Event | None:
         """Returns the next event of the connection, which it makes if there is none, or None at its end."""
         if self._chunks is None:
             self._answer = self._client.send(
                 "GET", self._path + "/events", headers={"accept": "text/event-stream", "last-event-id": str(self.last)}, stream=True,
             )
             self._chunks = self._answer.chunks()
+            outage.connected()
         while (data := next(self._ready, None)) is None:
             try:
                 chunk = self._chunks.__next__()

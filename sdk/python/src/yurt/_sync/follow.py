@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 
 import msgspec
 
 from .. import _sio as aio
+from .._outage import Outage
 from .._wire import BROKEN, EventReader
 from ..errors import UnavailableError
 from .client import Yurt
-
-_RECONNECT = 60.0  # seconds without a connection after which a stream gives up
 
 
 class Numbered(msgspec.Struct):
@@ -22,28 +20,28 @@ class Numbered(msgspec.Struct):
 
 def follow(client: Yurt, path: str, after: int) -> Generator[bytes, None, None]:
     """Yields the data of each event after a number, until the server says that there is no further one."""
-    end, pause = time.monotonic() + _RECONNECT, 0.0
+    outage = Outage()
     while True:
-        headers = {"accept": "text/event-stream", "last-event-id": str(after)}
+        error: Exception | None = None
         try:
-            answer = client.send("GET", path, headers=headers, stream=True)
-        except UnavailableError:
-            if time.monotonic() > end:
-                raise
+            answer = client.send("GET", path, headers={"accept": "text/event-stream", "last-event-id": str(after)}, stream=True)
+        except UnavailableError as unanswered:
+            error = unanswered
         else:
-            began = time.monotonic()
+            outage.connected()
             reader = EventReader()
             try:
                 if answer.status == 204:
                     return
                 for chunk in answer.chunks():
                     for data in reader.feed(chunk):
-                        after, pause = msgspec.json.decode(data, type=Numbered).seq, 0.0
+                        after, outage = msgspec.json.decode(data, type=Numbered).seq, Outage()
                         yield data
-            except BROKEN:
-                pass
+            except BROKEN as broken:
+                error = broken
             finally:
                 answer.close()
-            end += time.monotonic() - began
-        aio.sleep(pause)
-        pause = min(2 * pause + 0.05, 1.0)
+            outage.broke()
+        if outage.over:
+            raise UnavailableError("the stream broke off and could not be resumed; follow it again", code="unavailable") from error
+        aio.sleep(outage.pause())
