@@ -120,12 +120,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	removed, err := node.watch(ctx)
-	if err != nil {
-		node.remove(ctx)
-		return nil, err
-	}
-	s.closers = append(s.closers, removed, func() error { node.remove(ctx); return nil })
+	s.closers = append(s.closers, func() error { node.remove(ctx); return nil })
 	if err := s.openStore(ctx, filepath.Join(node.stateDir, "yurt.db")); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/confine"
@@ -31,10 +33,11 @@ type privateNode struct {
 	*executor.Executor
 	stateDir string
 	stderr   io.Writer
+	watcher  watcher
 }
 
-// startPrivateNode starts an executor whose sandboxes end with this process,
-// however that ends. The caller calls remove.
+// startPrivateNode starts an executor whose sandboxes end with this process, and whose directories are removed then, however that
+// ends. The caller calls remove.
 func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Config)) (*privateNode, error) {
 	a.removeAbandoned()
 	packages, err := a.sharedPackages()
@@ -55,7 +58,10 @@ func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Co
 		return nil, errors.Join(err, os.RemoveAll(stateDir))
 	}
 	private := &privateNode{Executor: node, stateDir: stateDir, stderr: a.Stderr}
-	if err := node.Start(ctx); err != nil {
+	var starting errgroup.Group // beside each other: the start of a process takes a millisecond
+	starting.Go(func() error { return private.watcher.start(ctx, stateDir) })
+	starting.Go(func() error { return node.Start(ctx) })
+	if err := starting.Wait(); err != nil {
 		private.remove(ctx)
 		return nil, err
 	}
@@ -83,6 +89,7 @@ func (a *app) removeAbandoned() {
 func (n *privateNode) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
 	defer cancel()
+	defer n.watcher.stop()
 	err := errors.Join(n.DestroyAll(ctx), n.Close())
 	if err == nil {
 		err = os.RemoveAll(n.stateDir)

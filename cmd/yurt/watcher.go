@@ -22,33 +22,46 @@ import (
 // removeCommand removes a private node that was killed.
 const removeCommand = "remove-killed"
 
-// watcher is a shell that reads from this process. A line tells it that all is removed. The end of its input without a line
-// tells it that this process was killed, however that was; then it becomes the command that removes the node.
-const watcher = `read -r removed || exec "$0" ` + removeCommand + ` "$1"`
+// watching is the program of a [watcher]. A line tells it that all is removed. The end of its input without a line tells it that
+// this process was killed, however that was; then it becomes the command that removes the node.
+const watching = `read -r removed || exec "$0" ` + removeCommand + ` "$1"`
 
-// watch starts a process that removes the node if this process is killed. The caller calls the returned function when the node is
-// removed.
-func (n *privateNode) watch(ctx context.Context) (removed func() error, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding yurt: %w", err)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", watcher, self, n.stateDir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to this process's group is not for it
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("starting the process that removes the sandboxes if this one is killed: %w", err)
-	}
-	return func() error {
-		_, err := io.WriteString(in, "removed\n")
-		return errors.Join(err, in.Close(), cmd.Wait())
-	}, nil
+// watcher is a shell that reads from this process, and removes its private node if this process is killed.
+type watcher struct {
+	shell *exec.Cmd
+	in    io.WriteCloser
 }
 
-// newRemoveKilledCommand is the command of [watcher], which people do not call.
+// start starts the shell for the node on the state directory.
+func (w *watcher) start(ctx context.Context, stateDir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding yurt: %w", err)
+	}
+	shell := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", watching, self, stateDir)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to this process's group is not for it
+	in, err := shell.StdinPipe()
+	if err == nil {
+		err = shell.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("starting the process that removes the sandboxes if this one is killed: %w", err)
+	}
+	w.shell, w.in = shell, in
+	return nil
+}
+
+// stop tells the shell that the node is removed, and waits for its end. A shell that was killed is no failure: there is no work for it.
+func (w *watcher) stop() {
+	if w.shell == nil {
+		return
+	}
+	_, _ = io.WriteString(w.in, "removed\n")
+	_ = w.in.Close()
+	_ = w.shell.Wait()
+}
+
+// newRemoveKilledCommand is the command that a [watcher] becomes. People do not call it.
 func newRemoveKilledCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    removeCommand + " DIRECTORY",

@@ -2,16 +2,15 @@ package e2e
 
 import (
 	"bufio"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/yurtrun/yurt/test/leftovers"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // startRun starts yurt run on a script that prints a line and then sleeps, waits for
@@ -70,48 +69,25 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// No process is left to clean up after kill -9, but the user's program may not run on.
-func TestKilledRunEndsItsSandbox(t *testing.T) {
-	cmd, stateDir := startRun(t)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+// TestKilledRunLeavesNothing: kill -9 of the process, alone or with its group, ends the user's program and leaves no directory.
+func TestKilledRunLeavesNothing(t *testing.T) {
+	for name, kill := range map[string]func(*exec.Cmd) error{
+		"process": func(cmd *exec.Cmd) error { return cmd.Process.Kill() },
+		"group":   func(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, stateDir := startRun(t)
+			if err := kill(cmd); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if left, err := leftovers.Gone(t.Context(), stateDir, 10*time.Second); err != nil || left.Count() > 0 {
+				t.Errorf("left behind (%v):\n%s", err, left)
+			}
+			testutil.Eventually(t, "its state directory is gone", func() bool {
+				_, err := os.Stat(stateDir)
+				return os.IsNotExist(err)
+			})
+		})
 	}
-	_ = cmd.Wait()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left, err := leftovers.Of(stateDir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(left.Processes) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("these run on:\n%s", left)
-		}
-	}
-	removeCgroups(t, stateDir)
-	if err := os.RemoveAll(leftovers.RunDir(stateDir)); err != nil {
-		t.Error(err)
-	}
-}
-
-// removeCgroups removes the cgroups that kill -9 had to leave, so that this test leaves no remains.
-// A process that is gone may keep its group for a moment.
-func removeCgroups(t *testing.T, stateDir string) {
-	t.Helper()
-	var failed error
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		left, err := leftovers.Of(stateDir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(left.Cgroups) == 0 {
-			return
-		}
-		failed = nil
-		for _, group := range slices.Backward(left.Cgroups) { // those below come after those above
-			failed = errors.Join(failed, os.Remove(group))
-		}
-	}
-	t.Errorf("its groups are not removed: %v", failed)
 }
