@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -24,6 +26,11 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/controller/fleet"
 	"github.com/yurtrun/yurt/controller/local"
+)
+
+const (
+	answerLimit = 30 * time.Second // for an agent to take an answer, as over HTTP
+	leaveLimit  = time.Second      // likewise once this command is told to end
 )
 
 // mcpCommandFlags are those of yurt mcp.
@@ -44,7 +51,8 @@ An agent's program starts this command itself: see yurt mcp config.
 
 With --server, or YURT_URL, the sandboxes are those of that server, and they live on when the
 agent is gone. Without it the command runs them itself, and ends them when the agent closes its
-standard input. They end likewise when the command is killed.
+standard input. They end likewise when the command is killed, and when the agent reads no answer
+for 30 seconds.
 
 Each flag can also be given as an environment variable: --mcp-tools is YURT_MCP_TOOLS. The flag
 wins over the variable.`,
@@ -96,17 +104,57 @@ func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *s
 		return err
 	}
 	defer server.Close() // waits for the calls that the agent left
-	transport := &mcp.IOTransport{Reader: io.NopCloser(a.Stdin), Writer: nopWriteCloser{a.Stdout}}
+	transport := &mcp.IOTransport{Reader: io.NopCloser(a.Stdin), Writer: &agentOutput{to: a.Stdout, leaving: ctx.Done()}}
 	if err := server.Run(ctx, transport); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
 
-type nopWriteCloser struct{ io.Writer }
+// agentOutput is the standard output of yurt mcp. It gives up on an agent that does not read, whose sandboxes would live on with this
+// command. One goroutine at a time writes to it.
+type agentOutput struct {
+	to      io.Writer
+	leaving <-chan struct{} // closed once this command is told to end
+	err     error           // of the first write that failed: later answers have no reader either
+}
+
+// Write implements io.Writer. A write to a pipe cannot be interrupted: the goroutine of one that fails ends with this process.
+func (o *agentOutput) Write(data []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	written := make(chan error, 1)
+	kept := bytes.Clone(data)
+	go func() {
+		_, err := o.to.Write(kept)
+		written <- err
+	}()
+	if o.err = o.await(written); o.err != nil {
+		return 0, o.err
+	}
+	return len(data), nil
+}
+
+// await waits for the end of a write, for as long as the agent may take.
+func (o *agentOutput) await(written <-chan error) error {
+	limit := time.NewTimer(answerLimit)
+	defer limit.Stop()
+	for leaving := o.leaving; ; {
+		select {
+		case err := <-written:
+			return err
+		case <-leaving:
+			leaving = nil
+			limit.Reset(leaveLimit)
+		case <-limit.C:
+			return yurt.Errorf(yurt.CodeUnavailable, "the agent does not read its answers; yurt mcp ends, so that no sandbox of it is left")
+		}
+	}
+}
 
 // Close implements io.Closer. Standard output is open until the process ends.
-func (nopWriteCloser) Close() error { return nil }
+func (*agentOutput) Close() error { return nil }
 
 // newOwnServer makes a controller with a node of its own, which ends with this process.
 func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger) (_ *apiServer, err error) {

@@ -1,6 +1,8 @@
 package mcp_test
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/yurtrun/yurt/test/leftovers"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestKilledCommandLeavesNoTrace: yurt mcp that runs the sandboxes itself has removed them a moment after its end, also when it was
@@ -42,6 +45,75 @@ func TestKilledCommandLeavesNoTrace(t *testing.T) {
 				t.Errorf("the directory for temporary files holds %v (%v), expected that all is removed", left, err)
 			}
 		})
+	}
+}
+
+// TestUnreadCommandLeavesNoTrace: yurt mcp ends when it is told to, also where its agent has stopped reading.
+func TestUnreadCommandLeavesNoTrace(t *testing.T) {
+	cmd, state := unread(t)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	endsUnread(t, cmd, state, 10*time.Second)
+}
+
+// unread starts yurt mcp, has it run code until its answers fill the pipe, and reads none of them. It returns the state directory too.
+func unread(t *testing.T) (cmd *exec.Cmd, state string) {
+	t.Helper()
+	temp := t.TempDir()
+	cmd = exec.CommandContext(t.Context(), yurt(t), "mcp")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_URL=")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	messages := []string{
+		`"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "unread", "version": "1"}}`,
+		`"method": "notifications/initialized"`,
+	}
+	for id := range 4 {
+		messages = append(messages, fmt.Sprintf(`"id": %d, "method": "tools/call", "params": {"name": "run_code", "arguments": {"code": "print('x' * 30000)"}}`, id+2))
+	}
+	for _, message := range messages {
+		if _, err := io.WriteString(in, `{"jsonrpc": "2.0", `+message+"}\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testutil.Eventually(t, "all code has run", func() bool {
+		ran, err := filepath.Glob(filepath.Join(temp, "yurt-run-*", "yurt.db"))
+		if err != nil || len(ran) != 1 {
+			return false
+		}
+		state = filepath.Dir(ran[0])
+		there, err := leftovers.Of(state)
+		return err == nil && len(there.Cgroups) >= 4
+	})
+	time.Sleep(3 * time.Second) // for the answers to fill the pipe
+	return cmd, state
+}
+
+// endsUnread wants the command to end within a time, and to leave no trace.
+func endsUnread(t *testing.T, cmd *exec.Cmd, state string, within time.Duration) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(within):
+		t.Errorf("yurt mcp runs on %s after its agent stopped reading, expected it to end", within)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	}
+	if left, err := leftovers.Gone(t.Context(), state, 10*time.Second); err != nil || left.Count() > 0 {
+		t.Errorf("left behind (%v):\n%s", err, left)
 	}
 }
 
