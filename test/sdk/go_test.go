@@ -19,4 +19,9 @@ func TestGo(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	runner := goRunner(t)
 	everyScenario(t, runner)
+	t.Run("local", func(t *testing.T) {
+		program := filepath.Join(t.TempDir(), "golocal")
+		run(t, testutil.Root(t), "go", "build", "-o", program, "./test/sdk/golocal")
+		endsLocal(t, []string{"kill", "exit", "crash"}, program)
+	})
 }

@@ -16,6 +16,16 @@ from .errors import UnavailableError
 _START = 60.0  # seconds
 _STOP = 30.0
 
+# A shell stands between: it ends the server when this process ends, however that ends, and removes the state.
+_SUPERVISOR = """
+"$0" dev --listen 127.0.0.1:0 --state-dir "$1" </dev/null & server=$!
+exec >/dev/null 2>&1
+read -r end
+kill -TERM $server
+wait $server
+rm -rf "$1"
+"""
+
 
 class LocalServer:
     """A running `yurt dev`, on a state directory of its own."""
@@ -26,8 +36,8 @@ class LocalServer:
             raise UnavailableError('the program "yurt" is not installed; put it on PATH, or its path in YURT_BIN', code="unavailable", field="local")
         state = tempfile.mkdtemp(prefix="yurt-local-")
         process = subprocess.Popen(
-            [program, "dev", "--listen", "127.0.0.1:0", "--state-dir", state], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+            ["/bin/sh", "-c", _SUPERVISOR, program, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", start_new_session=True,
         )
         self._end = weakref.finalize(self, _stop, process, state)  # at the end of the interpreter too
         self.url = self._wait(process)
@@ -60,11 +70,11 @@ class LocalServer:
 
 
 def _stop(process: subprocess.Popen[str], state: str) -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+    if process.stdin:
+        process.stdin.close()
     try:
         process.wait(_STOP)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     shutil.rmtree(state, ignore_errors=True)
