@@ -129,6 +129,19 @@ async def progress(c: Client, sandbox: str) -> None:
     assert [n for n, _ in seen] == sorted({n for n, _ in seen}), f"progress must grow: {seen}"
 
 
+async def installing(c: Client, sandbox: str, version: str) -> None:
+    """Progress tells that packages are installed, which happens once on a server."""
+    seen: list[str] = []
+
+    async def tell(number: float, total: float | None, message: str | None) -> None:
+        seen.append(message or "")
+
+    shown = {"sandbox_id": sandbox, "code": "import humanize; humanize.__version__", "dependencies": [f"humanize=={version}"], "context": "installing"}
+    result = await c.call_tool("run_code", shown, progress_callback=tell)
+    assert result.structured_content["result"] == version, result.structured_content
+    assert any("install" in message.lower() for message in seen), seen
+
+
 async def cancellation(c: Client, sandbox: str) -> None:
     sleep = "import time\nopen('/workspace/began', 'w').close()\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    open('/workspace/interrupted', 'w').close()"
     task = asyncio.create_task(c.call_tool("run_code", {"sandbox_id": sandbox, "code": sleep, "context": "other"}))
@@ -177,6 +190,8 @@ async def main(target: str, mode: str, conversations: int) -> None:
         await code(c, sandbox)
         await bad_input(c, sandbox)
         await progress(c, sandbox)
+        if target.startswith("http"):
+            await installing(c, sandbox, {"auto": "4.9.0", "legacy": "4.10.0"}[mode])
         await cancellation(c, sandbox)
         await call(c, "terminate_sandbox", sandbox_id=sandbox)
         await refused(c, "terminate_sandbox", "session_ended", sandbox_id=sandbox)
