@@ -84,6 +84,7 @@ type Engine interface {
 // and binds environment, labels and limits of the spec to it.
 type Client interface {
 	contract.Node
+	SlotNode
 	// ClaimSandbox hands out a sandbox of the spec's template that is ready, if the node
 	// has one with room for the spec's resources.
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)

@@ -219,6 +219,14 @@ func (n *node) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID s
 	return n.CreateSandbox(ctx, spec)
 }
 
+// WatchSlots shows no slot: this node has sandboxes without one.
+func (n *node) WatchSlots(ctx context.Context, _ string, _ func([]yurt.Slot) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (n *node) RetireSlots(context.Context, string, int) ([]string, error) { return nil, nil }
+
 func (n *node) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

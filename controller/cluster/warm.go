@@ -20,7 +20,7 @@ const (
 	templates  = 500 * time.Millisecond // for which a list of templates is good
 )
 
-// SlotNode is a [Client] that lists its slots, and ends unclaimed ones.
+// SlotNode is the part of a [Client] that lists the slots of the node, and ends unclaimed ones.
 type SlotNode interface {
 	// WatchSlots calls each with the slot of that id, or maybe with others too, once there
 	// is one, and again when something about it changes.
@@ -210,13 +210,9 @@ func (w *warm) awaitReady(ctx context.Context, node, id string) error {
 	if err != nil {
 		return err
 	}
-	slots, ok := client.(SlotNode)
-	if !ok {
-		return yurt.Errorf(yurt.CodeNotSupported, "node %s does not report its slots", node)
-	}
 	var last yurt.Slot
 	err = retry(ctx, func() error {
-		err := slots.WatchSlots(ctx, id, func(list []yurt.Slot) error {
+		err := client.WatchSlots(ctx, id, func(list []yurt.Slot) error {
 			i := slices.IndexFunc(list, func(s yurt.Slot) bool { return s.ID == id })
 			if i < 0 || list[i].State == yurt.SlotMaking {
 				return nil
@@ -267,13 +263,9 @@ func (w *warm) retire(ctx context.Context, node, digest string, most int) (int, 
 	if err != nil {
 		return 0, err
 	}
-	slots, ok := client.(SlotNode)
-	if !ok {
-		return 0, nil
-	}
 	limited, cancel := context.WithTimeout(ctx, claimLimit)
 	defer cancel()
-	ids, err := slots.RetireSlots(limited, digest, most)
+	ids, err := client.RetireSlots(limited, digest, most)
 	w.retired(ids)
 	var stops sync.WaitGroup
 	for _, id := range ids {
