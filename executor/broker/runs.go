@@ -39,11 +39,15 @@ type RunCgroups interface {
 	WatchMemory(sandboxID string) (Alarm, error)
 }
 
-// The values of the answers.
+// The values of the answers are those of executor/cgroup.
 type (
+	// Alarm goes off when memory is short.
 	Alarm = cgroup.Alarm
+	// Gauge reads the usage of a sandbox.
 	Gauge = cgroup.Gauge
+	// Meter reads the usage of a run.
 	Meter = cgroup.Meter
+	// Usage is what a run has used so far.
 	Usage = cgroup.Usage
 )
 

@@ -73,7 +73,7 @@ type call struct {
 // the caller closes the body. Everything else is an error. A request that the server refuses for now, and may see twice, is sent
 // again when the server says so, see [WithPatience].
 func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
-	what = what.named(ctx)
+	what.name(ctx)
 	if !what.repeatable() {
 		return what.once(ctx, c)
 	}

@@ -77,17 +77,16 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, onceKey{}, key)
 }
 
-// named returns the call with the idempotency key of a context.
-func (w call) named(ctx context.Context) call {
+// name gives the call the idempotency key of a context.
+func (w *call) name(ctx context.Context) {
 	key, _ := ctx.Value(onceKey{}).(string)
 	if key == "" || w.method != http.MethodPost || w.header.Get(headerIdempotencyKey) != "" {
-		return w
+		return
 	}
 	header := http.Header{}
 	maps.Copy(header, w.header)
 	header.Set(headerIdempotencyKey, key)
 	w.header = header
-	return w
 }
 
 // repeatable reports whether a server may see the request twice, and the client can send it twice.

@@ -207,7 +207,7 @@ func TestPlantedSecrets(t *testing.T) {
 func (w *world) createKeyTwice(operator string) string {
 	w.t.Helper()
 	ask := func() (status int, key string) {
-		req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.URL+"/api/v1/keys", strings.NewReader(`{"scopes": ["files"]}`))
+		req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.URL+"/api/v1/keys", strings.NewReader(`{"scopes": ["files"]}`))
 		must(w.t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Idempotency-Key", "once")

@@ -102,12 +102,12 @@ func TestConnectionsAreCapped(t *testing.T) {
 		if err != nil {
 			t.Fatalf("connection %d: %v", n, err)
 		}
-		defer client.Close()
+		t.Cleanup(func() { client.Close() })
 		if n == MaxConnections {
 			break
 		}
 		served := <-accepted
-		defer served.Close()
+		t.Cleanup(func() { served.Close() })
 		if n == 0 {
 			first = served
 		}

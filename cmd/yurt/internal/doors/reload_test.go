@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestSettings(t *testing.T) {
 	if len(samples) > 0 {
 		t.Errorf("these settings are not marked: %v", samples)
 	}
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if first, second := d.Rates.CheckAddress(r), d.Rates.CheckAddress(r); first != nil || second == nil {
 		t.Errorf("at 0.1 requests a second the first one has the error %v, and the second %v", first, second)
 	}
