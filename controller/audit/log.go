@@ -20,6 +20,7 @@ const (
 	writeBatch = 64                     // entries in a transaction: other writes wait for it
 	writeLimit = 5 * time.Second        // for one write
 	retryPause = time.Second            // after a write that failed
+	readPause  = time.Second            // of a reader for entries that wait to be written
 	drainLimit = 5 * time.Second        // for the last writes when the server stops
 
 	// A refusal or an event has an entry of its own until there are too many: then one entry a second sums up those of a kind.
@@ -51,8 +52,9 @@ type Log struct {
 	log       *slog.Logger
 	entries   *prometheus.CounterVec
 
-	room  chan struct{} // a token for each entry that waits or that has room
-	queue chan Entry    // as large as room, so that an entry with room never waits
+	room  chan struct{}      // a token for each entry that waits or that has room
+	queue chan Entry         // as large as room, so that an entry with room never waits
+	asked chan chan struct{} // each is closed once the entries before it are written
 
 	single *rate.Limiter
 	mu     sync.Mutex
@@ -87,7 +89,7 @@ func New(config Config) (*Log, error) {
 	}
 	return &Log{
 		store: config.Store, file: out, retention: config.Retention, log: config.Logger, entries: entries,
-		room: make(chan struct{}, queueLimit), queue: make(chan Entry, queueLimit),
+		room: make(chan struct{}, queueLimit), queue: make(chan Entry, queueLimit), asked: make(chan chan struct{}),
 		single: rate.NewLimiter(singles, singlesBurst), sums: map[kind]*Entry{},
 	}, nil
 }

@@ -105,6 +105,21 @@ func TestStopWritesTheRest(t *testing.T) {
 	}
 }
 
+// TestReaderSeesLastChange: an entry is listed at once, though entries wait to be written together.
+func TestReaderSeesLastChange(t *testing.T) {
+	w := newWorld(t)
+	for n := 1; n <= 5; n++ {
+		pending, err := w.log.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending.End(access.Entry{Action: "create-session", Decision: access.Allowed})
+		if list, err := w.log.List(access.Systemwide(t.Context()), "", audit.Query{}); err != nil || len(list) != n {
+			t.Fatalf("after %d changes %d are listed, error %v", n, len(list), err)
+		}
+	}
+}
+
 // TestFullQueueRefusesChanges: without room for its entry a change does not begin, until the store is back; no entry is lost.
 func TestFullQueueRefusesChanges(t *testing.T) {
 	w := newWorld(t)

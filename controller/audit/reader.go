@@ -31,5 +31,22 @@ func (l *Log) List(ctx context.Context, tenant string, query Query) ([]Entry, er
 	if query.Decision != "" && !slices.Contains(access.Decisions(), query.Decision) {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "decision", "there is no such decision; give one of %v", access.Decisions())
 	}
+	l.settle(ctx)
 	return l.store.Entries(ctx, query)
+}
+
+// settle waits until the entries so far are written, and for a moment if the store does not take them: a caller sees its own last change.
+func (l *Log) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readPause)
+	defer cancel()
+	done := make(chan struct{})
+	select {
+	case l.asked <- done:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }

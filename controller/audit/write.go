@@ -19,6 +19,9 @@ func (l *Log) Run(ctx context.Context) error {
 			return nil
 		case <-write.C:
 			l.writeAll(ctx)
+		case done := <-l.asked:
+			l.writeAll(ctx)
+			close(done)
 		case <-sum.C:
 			l.flushSums()
 		case <-purge.C:

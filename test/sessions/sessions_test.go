@@ -381,6 +381,7 @@ func testRace(t *testing.T, w *world) {
 // testWithoutConsul: with Consul away sessions and warm claims go on, and it is said.
 func testWithoutConsul(t *testing.T, w *world) {
 	w.pool(t, yurt.PoolSize{Min: 2, Max: 2})
+	w.slots(t, 2) // those of the test before have ended: without Consul it would be too late to learn that
 	if err := w.Consul.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -403,9 +404,15 @@ func testWithoutConsul(t *testing.T, w *world) {
 	}
 	testutil.Eventually(t, "Consul is back", func() bool { return len(w.warnings(t)) == 0 })
 	w.ready(t, 2)
+	w.slots(t, 2)
+}
+
+// slots waits until the node is known with so many slots.
+func (w *world) slots(t *testing.T, n int) {
+	t.Helper()
 	testutil.Eventually(t, "the node is known with its slots", func() bool {
 		nodes, err := w.Nodes(t.Context())
-		return err == nil && len(nodes) == 1 && nodes[0].Healthy && nodes[0].Slots == 2
+		return err == nil && len(nodes) == 1 && nodes[0].Healthy && nodes[0].Slots == n
 	})
 }
 
