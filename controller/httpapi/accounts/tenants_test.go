@@ -123,7 +123,7 @@ func TestSecondTenantSeesNothing(t *testing.T) {
 		}
 		names := []string{first.session, first.execution, first.sandbox, first.key, "acme-1"}
 		if op.id == "list-audit" { // which has the names that the second tenant itself asked for
-			names = []string{"acme-1"}
+			names = []string{`"tenant":"acme-1"`}
 		}
 		for _, name := range names {
 			if strings.Contains(answer, name) {
