@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -109,12 +110,18 @@ func (s *Size) UnmarshalJSON(data []byte) error {
 // string such as "30s" or "1h30m", and written as a number of seconds.
 type Duration time.Duration
 
+// durationForm is the form of a duration with units, however long.
+var durationForm = regexp.MustCompile(`^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`)
+
 // ParseDuration reads a duration such as "30s", "1h30m" or a plain number of seconds.
 func ParseDuration(text string) (Duration, error) {
 	text = strings.TrimSpace(text)
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		d, err := time.ParseDuration(text)
+		if err != nil && durationForm.MatchString(text) { // it is right but for its size
+			return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a duration can hold", text)
+		}
 		if err != nil {
 			return 0, Errorf(CodeInvalidArgument, "%q is not a duration; give seconds, or a string such as \"30s\" or \"1h30m\"", text)
 		}

@@ -27,8 +27,8 @@ func TestParseSize(t *testing.T) {
 }
 
 // TestParseDurationRefusesLessThanItHolds: a duration that rounds to zero would stand for a default.
-func TestParseDurationRefusesLessThanItHolds(t *testing.T) {
-	for _, text := range []string{"1e-40", "0.0000000001", "-1e-10"} {
+func TestParseDurationRefusesBeyondItsRange(t *testing.T) {
+	for _, text := range []string{"1e-40", "0.0000000001", "-1e-10", "1e20", "13710253h", "-13710253h", "1s789609559830.18m"} {
 		if got, err := yurt.ParseDuration(text); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 			t.Errorf("%q is taken for %s, %v", text, got, err)
 		}
