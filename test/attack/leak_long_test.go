@@ -17,21 +17,16 @@ import (
 // too little would find every hoard within its bound.
 func TestHoardsThatLeakAreSeen(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	leaks := map[string]*yurt.HostAccess{"locks of files": nil}
-	if _, err := os.Stat("/sys/fs/cgroup/memory"); err == nil { // version 2 charges sockets of TCP to the sandbox
-		leaks["connections whose own end is closed"] = &yurt.HostAccess{NetworkNamespace: foreignNamespace(t)}
+	if _, err := os.Stat("/sys/fs/cgroup/memory"); err != nil {
+		t.Skip("version 2 of cgroups charges sockets of TCP to the sandbox: no kind of object is known there that leaks")
 	}
 	a := newArena(t)
-	for name, access := range leaks {
-		t.Run(name, func(t *testing.T) {
-			sandbox := a.create(t, func(s *yurt.SandboxSpec) {
-				s.Template.Isolation.SystemCalls = nil
-				s.Host = access
-			})
-			if lost := a.fill(t, hoards()[name], []string{sandbox}, uncharged); lost <= uncharged {
-				t.Errorf("the test sees a loss of %.1f MiB, want more than %d", float64(lost)/(1<<20), uncharged>>20)
-			}
-		})
+	sandbox := a.create(t, func(s *yurt.SandboxSpec) {
+		s.Template.Isolation.SystemCalls = nil
+		s.Host = &yurt.HostAccess{NetworkNamespace: foreignNamespace(t)}
+	})
+	if lost := a.fill(t, hoards()["connections whose own end is closed"], []string{sandbox}, uncharged); lost <= uncharged {
+		t.Errorf("the test sees a loss of %.1f MiB, want more than %d", float64(lost)/(1<<20), uncharged>>20)
 	}
 }
 
