@@ -290,7 +290,7 @@ func number(t *testing.T, path, key string) int64 {
 // TestHoards fills kinds that the kernel charges to no cgroup by itself, and compares the host's loss with the charge.
 func TestHoards(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	fillAll(t, 1, func(h hoard) bool { return h.smoke && !h.slow })
+	fillAll(t, 1, func(h hoard) bool { return h.smoke })
 }
 
 // fillAll fills each chosen hoard in as many sandboxes at once.

@@ -6,8 +6,7 @@ type hoard struct {
 	// kinds are the system calls that make it; of sockets, the domain, type and protocol too.
 	kinds []string
 	fill  string
-	smoke bool // it is among those that long tests fill in ten sandboxes at once, and `make test` in one unless it is slow
-	slow  bool // to fill it takes half a minute or more
+	smoke bool // `make test` fills it too, not `make test-long` alone
 }
 
 // hoards fill every kind of object that the list of system calls lets code make.
@@ -43,7 +42,7 @@ keep(make)
 `,
 		},
 		"connections that are accepted": {
-			kinds: []string{"socket 10 1 0", "socket 10 1 6", "accept", "accept4"}, smoke: true, slow: true,
+			kinds: []string{"socket 10 1 0", "socket 10 1 6", "accept", "accept4"},
 			fill: `
 s, address = connected(socket.SOCK_STREAM, socket.AF_INET6); s.listen(1)
 def make():
@@ -54,7 +53,7 @@ keep(make)
 `,
 		},
 		"connections whose own end is closed": {
-			kinds: []string{"accept", "accept4"}, smoke: true, slow: true,
+			kinds: []string{"accept", "accept4"},
 			fill: `
 s, address = connected(socket.SOCK_STREAM); s.listen(64)
 def make():
@@ -65,7 +64,7 @@ keep(make, 80)
 `,
 		},
 		"connections whose own end is reset": {
-			kinds: []string{"accept", "accept4"}, smoke: true, slow: true,
+			kinds: []string{"accept", "accept4"},
 			fill: `
 s, address = connected(socket.SOCK_STREAM); s.listen(64)
 def make():
@@ -76,7 +75,7 @@ keep(make, 80)
 `,
 		},
 		"connections whose own end is used again": {
-			kinds: []string{"connect"}, smoke: true, slow: true,
+			kinds: []string{"connect"},
 			fill: `
 s, address = connected(socket.SOCK_STREAM); s.listen(64); c = socket.socket()
 def make():
@@ -167,8 +166,8 @@ keep(make)
 `,
 		},
 		"event counters": {
-			kinds: []string{"eventfd", "eventfd2"}, smoke: true, slow: true,
-			fill: "keep(lambda: os.eventfd(0))\n",
+			kinds: []string{"eventfd", "eventfd2"},
+			fill:  "keep(lambda: os.eventfd(0))\n",
 		},
 		"timers of files": {
 			kinds: []string{"timerfd_create"}, smoke: true,
@@ -390,7 +389,7 @@ keep(make)
 `,
 		},
 		"filters": {
-			kinds: []string{"seccomp", "prctl"}, smoke: true, slow: true,
+			kinds: []string{"seccomp", "prctl"},
 			fill: `
 class Program(ctypes.Structure): _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_char_p)]
 code = b''.join(st.pack('HBBI', 0, 0, 0, n) for n in range(4000)) + st.pack('HBBI', 6, 0, 0, 0x7fff0000)
