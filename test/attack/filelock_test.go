@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestLocksThatInitCounts: a sandbox has a bounded number of locks of files, however its processes hold them, and they work as ever.
@@ -12,7 +13,9 @@ func TestLocksThatInitCounts(t *testing.T) {
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Template.Isolation.SystemCalls = nil })
 	for name, code := range lockPrograms() {
 		t.Run(name, func(t *testing.T) {
-			held(t, a.execute(t, sandbox, program(locking+code)))
+			spec := program(locking + code)
+			spec.Timeout = yurt.Duration(testutil.Moment(t, spec.Timeout.Std()))
+			held(t, a.execute(t, sandbox, spec))
 		})
 	}
 	a.works(t, "the sandbox", sandbox)
