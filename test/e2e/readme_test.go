@@ -35,6 +35,16 @@ func TestReadmeREST(t *testing.T) {
 	readme.REST(t, server.URL, create(t, client, "python-basic").ID)
 }
 
+func TestReadmeCurl(t *testing.T) {
+	client, server := serveProcess(t)
+	script := readme.Block(t, "sh", "/sessions --json '{}'")
+	script = strings.ReplaceAll(script, "http://127.0.0.1:8700", server.URL)
+	script = strings.ReplaceAll(script, "ses_…", create(t, client, "default").ID)
+	if out := readme.Bash(t, t.TempDir(), script); !strings.Contains(out, `"result":42`) {
+		t.Errorf("the README's requests answered %s", out)
+	}
+}
+
 func TestReadmeTemplate(t *testing.T) {
 	needsSandboxes(t)
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func Bash(t testing.TB, dir, script string, env ...string) string {
 	return string(out)
 }
 
-// REST makes the README's requests to the server, in a session of the template
+// REST makes the requests of docs/REST.md to the server, in a session of the template
 // python-basic, which they end.
 func REST(t testing.TB, url, session string) {
 	t.Helper()
@@ -55,7 +55,7 @@ func REST(t testing.TB, url, session string) {
 	if err := os.WriteFile(filepath.Join(dir, "data.csv"), []byte("a,b\n1,2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := Block(t, "sh", "YURT=http://127.0.0.1:8700/api/v1")
+	script := BlockOf(t, "docs/REST.md", "sh", "YURT=http://127.0.0.1:8700/api/v1")
 	for old, replacement := range map[string]string{
 		"YURT=http://127.0.0.1:8700/api/v1": "YURT=" + url + "/api/v1",
 		"ID=ses_…":                          "ID=" + session,
@@ -70,7 +70,7 @@ func REST(t testing.TB, url, session string) {
 	out := Bash(t, dir, "curl() { command curl --silent --show-error --fail-with-body \"$@\"; echo; }\n"+script)
 	for _, want := range []string{`"stdout":"42\n"`, `"hello":"world"`, "event: ended", `"state":"running"`, `"stdout":"done\n"`, "a,b\n1,2\n", `"state":"terminated"`} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the output of the README's requests lacks %s", want)
+			t.Errorf("the output of the requests lacks %s", want)
 		}
 	}
 	if t.Failed() {
