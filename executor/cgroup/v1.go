@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -189,70 +188,9 @@ func accountTCP(dir string, bytes int64) error {
 	return err
 }
 
-// limitDevicesV1 makes the directory, in which all devices are denied but the harmless
-// ones that every sandbox has. It takes over the rules of the parent directory, which
-// are set when that is made; should they not be there, it is given its own.
-func (m *Manager) limitDevicesV1(dir string) error {
-	if dir == "" {
-		return nil // the nodes themselves cannot be made in a user namespace
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := os.Mkdir(filepath.Dir(dir), 0o755)
-	if err == nil {
-		err = denyDevicesV1(filepath.Dir(dir))
-	}
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("making a cgroup: %w", err)
-	}
-	rules, err := os.ReadFile(filepath.Join(dir, "devices.list"))
-	if err != nil {
-		return fmt.Errorf("reading devices.list: %w", err)
-	}
-	if string(rules) == allowedDevices {
-		return nil
-	}
-	return denyDevicesV1(dir)
-}
-
 // allowedDevices are the rules that allow null, zero, full, random, urandom, tty, ptmx
 // and pseudo-terminals, as the kernel lists them.
 const allowedDevices = "c 1:3 rw\nc 1:5 rw\nc 1:7 rw\nc 1:8 rw\nc 1:9 rw\nc 5:0 rw\nc 5:2 rw\nc 136:* rw\n"
-
-// denyDevicesV1 sets the rules. The directory must have no subdirectories yet: the kernel refuses later.
-func denyDevicesV1(dir string) error {
-	if err := write(dir, "devices.deny", "a"); err != nil {
-		return err
-	}
-	for rule := range strings.Lines(allowedDevices) {
-		if err := write(dir, "devices.allow", strings.TrimSpace(rule)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// allowDevicesV1 allows the group more devices. A group may only have devices that the group above it has, so the
-// parent gets them first, for good: it holds no process, and taking a device from it would take it from all other
-// groups. Groups that are made later are denied these devices.
-func (m *Manager) allowDevicesV1(dir, rules string) error {
-	if dir == "" {
-		return nil // there are no nodes but those that were made for the sandbox
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for rule := range strings.Lines(rules) {
-		for _, place := range []string{filepath.Dir(dir), dir} {
-			if err := write(place, "devices.allow", strings.TrimSpace(rule)); err != nil {
-				return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "host.devices", "this host does not allow sandboxes the device %s: %w", strings.TrimSpace(rule), err)
-			}
-		}
-	}
-	return nil
-}
 
 // Settle sets the limits. Init was born in its place, and has not answered yet: they are set while it
 // starts.
@@ -296,30 +234,6 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// make makes the directories.
-func (l *leafV1) make() error {
-	for i, dir := range l.dirs {
-		err := os.Mkdir(dir, 0o755)
-		if err != nil {
-			made := &leafV1{dirs: l.dirs[:i]}
-			return errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
-		}
-	}
-	if err := accountTCP(l.memory, -1); err != nil {
-		return errors.Join(err, l.Remove())
-	}
-	return nil
-}
-
-func (g *groupV1) leaf(name string) *leafV1 {
-	at := func(controller string) string { return filepath.Join(g.dir[controller], "runs", name) }
-	leaf := &leafV1{memory: at("memory"), cpu: at("cpuacct"), freezer: at("freezer")}
-	for _, dir := range g.leafDirs {
-		leaf.dirs = append(leaf.dirs, filepath.Join(dir, "runs", name))
-	}
-	return leaf
-}
-
 // Close implements [Group].
 func (g *groupV1) Close() { g.spare.close() }
 
@@ -333,25 +247,6 @@ func (g *groupV1) Destroy(ctx context.Context) error {
 		errs = append(errs, removeTree(ctx, dir))
 	}
 	return errors.Join(errs...)
-}
-
-// killTree kills everything in the freezer directory and below it.
-func killTree(ctx context.Context, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("killing a cgroup: %w", err)
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			if err := killTree(ctx, filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return killV1(ctx, dir)
 }
 
 // removePause is the wait before a busy cgroup is removed again: a killed process leaves its cgroup a moment after its end.
@@ -386,151 +281,6 @@ func removeTree(ctx context.Context, dir string) error {
 	}
 }
 
-// leafV1 is the cgroup of one run, a directory in each of leafControllers.
-type leafV1 struct {
-	dirs                 []string
-	memory, cpu, freezer string
-
-	tasks []*os.File // opened ahead; nil once they were handed out
-	meter *Meter     // likewise
-
-	nameless *nameless // nil once it has the name of its run
-}
-
-func (l *leafV1) Files() ([]*os.File, error) {
-	if tasks := l.tasks; tasks != nil {
-		l.tasks = nil
-		return tasks, nil
-	}
-	return openTasks(l.dirs)
-}
-
-func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer) }
-
 // mostPatience is the longest that one round of killing waits for the processes to stop,
 // and then for them to end.
 const mostPatience = time.Second
-
-// killV1 kills every process of the freezer directory. They are frozen first, so
-// that one which forks faster than it is killed has no time to. Each round is more patient
-// than the one before: to stop, and to end, a process needs some time on a processor, and
-// of those there may be many on a busy machine.
-func killV1(ctx context.Context, freezer string) error {
-	for patience := time.Millisecond; ; patience = min(2*patience, mostPatience) {
-		list, err := residents(freezer)
-		if err != nil || len(list) == 0 {
-			return ifThere(err)
-		}
-		if err := killFrozen(ctx, freezer, patience-time.Millisecond); err != nil {
-			return err
-		}
-		left, err := awaitEmpty(ctx, freezer, patience)
-		if err != nil || left == 0 {
-			return ifThere(err)
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("killing a cgroup: %d processes are still there: %w", left, ctx.Err())
-		}
-	}
-}
-
-// killFrozen sends SIGKILL to all while they are frozen; it takes effect on thawing. While
-// one is not frozen yet, which is waited for until patience ends, it may be in the middle
-// of a fork, and its child is missed.
-func killFrozen(ctx context.Context, freezer string, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := freezeV1(ctx, freezer); err != nil && ctx.Err() == nil {
-		return err
-	}
-	list, err := residents(freezer)
-	for _, pid := range list {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
-	}
-	if err := errors.Join(ifThere(err), ifThere(write(freezer, "freezer.state", "THAWED"))); err != nil {
-		return fmt.Errorf("killing a cgroup: %w", err)
-	}
-	return nil
-}
-
-// awaitEmpty waits until the freezer directory has no processes, or patience or ctx ends, and returns how many are left.
-func awaitEmpty(ctx context.Context, freezer string, patience time.Duration) (int, error) {
-	deadline := time.Now().Add(patience)
-	for {
-		select {
-		case <-ctx.Done():
-		case <-time.After(freezePoll):
-		}
-		list, err := residents(freezer)
-		if err != nil || len(list) == 0 || ctx.Err() != nil || time.Now().After(deadline) {
-			return len(list), err
-		}
-	}
-}
-
-// residents lists the processes that belong in the directory. The kernel also lists
-// those of which just one thread is there: the launcher and init, which send a thread
-// through to start something, and which no kill may hit.
-func residents(freezer string) ([]int, error) {
-	list, err := pids(freezer)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(pid int) bool { return mainThreadElsewhere(pid, freezer) }), nil
-}
-
-// mainThreadElsewhere reports whether the process's main thread lives, and lives in
-// another directory. Where a dead one was, the kernel does not say.
-func mainThreadElsewhere(pid int, freezer string) bool {
-	cgroups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	if err != nil || inFreezer(string(cgroups), freezer) {
-		return false
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	return err == nil && !strings.Contains(string(status), "State:\tZ")
-}
-
-// inFreezer reports whether the text of /proc/PID/cgroup says that the process is in
-// the directory, whose path ends as the one in the text does.
-func inFreezer(text, dir string) bool {
-	for line := range strings.Lines(text) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) == 3 && slices.Contains(strings.Split(fields[1], ","), "freezer") {
-			return fields[2] != "/" && strings.HasSuffix(dir, fields[2])
-		}
-	}
-	return true // unknown: better killed
-}
-
-// Meter implements [Leaf].
-func (l *leafV1) Meter() (*Meter, error) {
-	if meter := l.meter; meter != nil {
-		l.meter = nil
-		return meter, nil
-	}
-	return l.openMeter()
-}
-
-func (l *leafV1) openMeter() (*Meter, error) {
-	return openMeter(meterFiles{
-		meterCPU:    filepath.Join(l.cpu, "cpuacct.usage"),
-		meterMemory: filepath.Join(l.memory, "memory.max_usage_in_bytes"),
-		meterKills:  filepath.Join(l.memory, "memory.oom_control"),
-	}, usageV1)
-}
-
-func (l *leafV1) Remove() error {
-	l.Close()
-	for _, dir := range l.dirs {
-		err := unix.Rmdir(dir)
-		switch {
-		case err == nil || errors.Is(err, os.ErrNotExist):
-		case errors.Is(err, syscall.EBUSY):
-			return fmt.Errorf("%s: %w", strings.TrimSuffix(dir, "/"), ErrBusy)
-		default:
-			return fmt.Errorf("removing a cgroup: %w", err)
-		}
-	}
-	l.leaveSpare()
-	return nil
-}

@@ -75,7 +75,7 @@ func receiver(of ast.Expr) string {
 
 // Exception raises one limit for one package, type or interface, for a while.
 type Exception struct {
-	Of    string // "PACKAGE files", "PACKAGE lines", "FILE lines", "PACKAGE.TYPE"
+	Of    string // "PACKAGE files", "PACKAGE lines", "PACKAGE.TYPE"
 	Most  int    // its present size: the exception may only be lowered
 	Why   string
 	Since string // the day on which it was granted, as 2006-01-02

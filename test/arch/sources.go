@@ -66,11 +66,6 @@ func CheckLength(s Source) []string {
 	if s.isTest() {
 		most = MaxTestFileLines
 	}
-	for _, granted := range Exceptions() {
-		if granted.Of == s.Path+" lines" {
-			most = granted.Most
-		}
-	}
 	if lines := s.lines(); lines > most && !ast.IsGenerated(s.AST) {
 		return []string{fmt.Sprintf("%s has %d lines, and %d is the most: split it by subject", s.Path, lines, most)}
 	}

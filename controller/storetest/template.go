@@ -1,0 +1,68 @@
+package storetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
+)
+
+func testTemplates(t *testing.T, store contract.Store) {
+	ctx := t.Context()
+	b := yurt.Template{
+		Name: "b", Description: "d", RootFS: yurt.RootFS{HostPaths: []string{"/usr"}}, Runtimes: []string{"python"},
+		Env: map[string]string{"A": "b"}, Resources: yurt.DefaultResources(), Isolation: yurt.Isolation{Level: yurt.IsolationNamespaces},
+		Network: yurt.Network{Mode: yurt.NetworkNone}, Session: yurt.DefaultSessionLimits(),
+	}
+	a := b
+	a.Name = "a"
+	a.Extends = "b"
+	if err := store.PutTemplates(ctx, []yurt.Template{b, a}, false); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, store.PutTemplates(ctx, []yurt.Template{{Name: "c"}, {Name: "a"}}, false), yurt.CodeTemplateExists)
+	got, err := store.Template(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "template", got, a)
+	list, err := store.Templates(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "templates", list, []yurt.Template{a, b}) // and no c
+	testTemplatesGo(t, store, b)
+}
+
+// testTemplatesGo replaces and deletes templates: b, and a, which extends it.
+func testTemplatesGo(t *testing.T, store contract.Store, b yurt.Template) {
+	t.Helper()
+	ctx := t.Context()
+	b.Description, b.Extends = "another", ""
+	c := yurt.Template{Name: "c", Runtimes: []string{}}
+	if err := store.PutTemplates(ctx, []yurt.Template{b, c}, true); err != nil {
+		t.Fatal(err)
+	}
+	err := store.DeleteTemplate(ctx, "b")
+	if wantCode(t, err, yurt.CodeTemplateInUse); err != nil && !strings.Contains(err.Error(), "extended by a;") {
+		t.Errorf("the error does not name the template: %v", err)
+	}
+	wantCode(t, store.DeleteTemplate(ctx, "none"), yurt.CodeTemplateNotFound)
+	if err := store.SetPoolSize(ctx, "a", yurt.PoolSize{Min: 1, Max: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.DeleteTemplate(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := store.PoolSizes(ctx)
+	if _, has := sizes["a"]; has || err != nil {
+		t.Errorf("the pool of a deleted template has the size %+v, error %v", sizes["a"], err)
+	}
+	list, err := store.Templates(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.RootFS.HostPaths = []string{"/usr"}
+	wantEqual(t, "templates", list, []yurt.Template{b, c})
+}
