@@ -15,6 +15,10 @@ import (
 // otherTests are the executor's tests that run in the machine beside the short ones.
 func otherTests() []string {
 	return []string{
+		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
+		"TestForksHaveCgroupsOfTheirOwn",              // those of forks
+		"TestShareOfCPU",                              // cpu.max
+		"TestKilledExecutorIsFollowedByAnother",       // groups taken over
 		"TestRunsFollowEachOther",                     // from interpreters of their own on to forks
 		"TestForksAreLikeFreshInterpreters",           // forks of a zygote, which are moved into their cgroup ahead
 		"TestForksAreApart",                           // each
