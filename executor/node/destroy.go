@@ -22,6 +22,8 @@ const (
 	killPatience = time.Second
 	// teardownRetry is the pause before a removal that failed is tried again.
 	teardownRetry = 5 * time.Second
+	// killTimeout bounds the end of one run whose processes run out of memory again and again.
+	killTimeout = 30 * time.Second
 )
 
 // DestroySandbox ends everything in the sandbox. It is killed at once and removed in
@@ -183,12 +185,28 @@ func (n *Node) watchInit(s *Handle) {
 
 // watchMemory bounds how often the kernel ends processes of the sandbox for want of memory, until ctx is done.
 func (s *Handle) watchMemory(ctx context.Context, logger *slog.Logger) {
-	err := s.Shortage.Follow(ctx, s.Broker, s.ID(), func(run string, err error) {
+	err := s.followShortage(ctx, func(ctx context.Context, run string) {
+		ctx, cancel := context.WithTimeout(ctx, killTimeout)
+		defer cancel()
+		err := s.Broker.KillRun(ctx, s.ID(), run)
 		logger.Warn("processes ran out of memory again and again, and were ended together", "sandbox", s.ID(), "execution", run, "error", err)
 	})
 	if err != nil && !s.IsGone() {
 		logger.Error("processes that run out of memory are not counted", "sandbox", s.ID(), "error", err)
 	}
+}
+
+func (s *Handle) followShortage(ctx context.Context, end func(ctx context.Context, run string)) error {
+	gauge, err := s.Broker.Gauge(s.ID())
+	if err != nil {
+		return err
+	}
+	alarm, err := s.Broker.WatchMemory(s.ID())
+	if err != nil {
+		return err
+	}
+	defer alarm.Close()
+	return s.Shortage.Follow(ctx, gauge, alarm, end)
 }
 
 // died marks the sandbox dead and tells the watchers, the first time. Its processes end with its init. Its files are removed when its

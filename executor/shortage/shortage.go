@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/broker"
 )
 
 const (
@@ -27,15 +26,17 @@ const (
 	mostDebt = 2
 	// gathering is how long the guard waits after an alarm: the kernel raises it before it ends a process and counts that.
 	gathering = 50 * time.Millisecond
-	// killTimeout bounds the end of one execution.
-	killTimeout = 30 * time.Second
 )
 
-// Cgroups is the requests to the broker that a guard makes.
-type Cgroups interface {
-	Gauge(sandboxID string) (broker.Gauge, error)
-	WatchMemory(sandboxID string) (broker.Alarm, error)
-	KillRun(ctx context.Context, sandboxID, runID string) error
+// Counter says how many processes of each run of a sandbox the kernel has ended for want of memory, by the id of the run.
+type Counter interface {
+	Kills() (map[string]int64, error)
+}
+
+// Alarm goes off when the memory of a sandbox has run out.
+type Alarm interface {
+	// Wait returns once the alarm has gone off since the last call, or ctx is done, with the error of ctx.
+	Wait(ctx context.Context) error
 }
 
 // Guard counts the processes of one sandbox that the kernel ended. The zero value is ready to use. Its methods may be called concurrently.
@@ -109,19 +110,10 @@ func (g *Guard) Await(ctx context.Context, gone <-chan struct{}) error {
 	}
 }
 
-// Follow counts the ends in all runs of a sandbox, and ends the runs that go on beyond the allowance, until ctx is done. It calls ended
-// with the id of each such run. Ends from before it are not counted.
-func (g *Guard) Follow(ctx context.Context, by Cgroups, sandboxID string, ended func(run string, err error)) error {
-	gauge, err := by.Gauge(sandboxID)
-	if err != nil {
-		return err
-	}
-	alarm, err := by.WatchMemory(sandboxID)
-	if err != nil {
-		return err
-	}
-	defer alarm.Close()
-	if err := g.look(gauge, g.remember); err != nil {
+// Follow counts the ends in all runs of a sandbox until ctx is done, and has end end the runs that go on beyond the allowance. Ends
+// from before it are not counted.
+func (g *Guard) Follow(ctx context.Context, counter Counter, alarm Alarm, end func(ctx context.Context, run string)) error {
+	if err := g.look(counter, g.remember); err != nil {
 		return err
 	}
 	for {
@@ -134,7 +126,7 @@ func (g *Guard) Follow(ctx context.Context, by Cgroups, sandboxID string, ended 
 		case <-time.After(gathering):
 		}
 		var grown []string
-		err := g.look(gauge, func(run string, kills int64) {
+		err := g.look(counter, func(run string, kills int64) {
 			if g.Note(run, kills) {
 				grown = append(grown, run)
 			}
@@ -144,7 +136,7 @@ func (g *Guard) Follow(ctx context.Context, by Cgroups, sandboxID string, ended 
 		}
 		if g.over() > 0 {
 			for _, run := range grown {
-				ended(run, kill(ctx, by, sandboxID, run))
+				end(ctx, run)
 			}
 		}
 	}
@@ -159,8 +151,8 @@ func ifOver(ctx context.Context, err error) error {
 }
 
 // look calls each with the count of every run, and forgets the runs that are gone.
-func (g *Guard) look(gauge broker.Gauge, each func(run string, kills int64)) error {
-	counts, err := gauge.Kills()
+func (g *Guard) look(counter Counter, each func(run string, kills int64)) error {
+	counts, err := counter.Kills()
 	if err != nil {
 		return err
 	}
@@ -184,10 +176,4 @@ func (g *Guard) remember(run string, kills int64) {
 		g.seen = make(map[string]int64)
 	}
 	g.seen[run] = max(g.seen[run], kills)
-}
-
-func kill(ctx context.Context, by Cgroups, sandboxID, run string) error {
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
-	defer cancel()
-	return by.KillRun(ctx, sandboxID, run)
 }
