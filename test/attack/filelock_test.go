@@ -7,11 +7,17 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// TestLocksThatInitCounts: a sandbox has a bounded number of locks of files, however its processes hold them, and they work as ever.
-func TestLocksThatInitCounts(t *testing.T) {
+// TestLocksThatInitCounts: a sandbox has a bounded number of locks of files, however its processes hold them.
+func TestLocksThatInitCounts(t *testing.T) { runLocking(t, lockHoards()) }
+
+// TestLocksAsEver: below that number locks of files work as without it.
+func TestLocksAsEver(t *testing.T) { runLocking(t, lockPrograms()) }
+
+func runLocking(t *testing.T, programs map[string]string) {
+	t.Helper()
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Template.Isolation.SystemCalls = nil })
-	for name, code := range lockPrograms() {
+	for name, code := range programs {
 		t.Run(name, func(t *testing.T) {
 			spec := program(locking + code)
 			spec.Timeout = yurt.Duration(testutil.Moment(t, spec.Timeout.Std()))
@@ -69,7 +75,7 @@ def end(*pids):
     for pid in pids: os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
 `
 
-func lockPrograms() map[string]string {
+func lockHoards() map[string]string {
 	return map[string]string{
 		"locks of ranges": `
 for get in 6, 37: # of processes, and of descriptors
@@ -117,6 +123,20 @@ with open(path + 'x', 'w') as other: n = ranges(other)
 assert first + n <= MOST, (first, n)
 end(pid); room()
 `,
+		"owners of files": `
+said = 0
+try:
+    with open(path) as f:
+        while said <= 1 << 16: fcntl.fcntl(f, fcntl.F_SETOWN, os.getpid()); said += 1
+except OSError as e: assert e.errno == errno.ENOMEM, e
+assert said <= 1 << 16, said
+for request in 0x8901, 0x8902: fails(request, lambda: fcntl.ioctl(socket.socket(socket.AF_UNIX), request, struct.pack('i', os.getpid())))
+`,
+	}
+}
+
+func lockPrograms() map[string]string {
+	return map[string]string{
 		"locks as ever": `
 # A lock holds against others, is waited for, is given up by an interrupted wait, and ends with its process.
 f = open(path, 'r+'); fcntl.lockf(f, fcntl.LOCK_EX)
@@ -136,15 +156,6 @@ if pid == 0:
     with open(path, 'r+') as other: fcntl.lockf(other, fcntl.LOCK_EX); os._exit(7)
 time.sleep(0.1); fcntl.lockf(f, fcntl.LOCK_UN)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-`,
-		"owners of files": `
-said = 0
-try:
-    with open(path) as f:
-        while said <= 1 << 16: fcntl.fcntl(f, fcntl.F_SETOWN, os.getpid()); said += 1
-except OSError as e: assert e.errno == errno.ENOMEM, e
-assert said <= 1 << 16, said
-for request in 0x8901, 0x8902: fails(request, lambda: fcntl.ioctl(socket.socket(socket.AF_UNIX), request, struct.pack('i', os.getpid())))
 `,
 		"no other kinds": `
 f = open(path, 'w')
