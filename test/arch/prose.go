@@ -20,22 +20,29 @@ const (
 	EmptyGoal = 2.5
 )
 
-// CountProse counts the comments of a file that was written by hand.
+// CountProse counts the comments of a Go file that was written by hand.
 func CountProse(s Source) Prose {
 	var count Prose
-	word := regexp.MustCompile(`[A-Za-z']+`)
 	if ast.IsGenerated(s.AST) {
 		return count
 	}
 	for _, group := range s.AST.Comments {
-		for _, w := range word.FindAllString(group.Text(), -1) {
-			count.Words++
-			switch strings.ToLower(w) {
-			case "what", "who", "whoever", "whatever":
-				count.Vague++
-			case "nobody", "nothing", "none":
-				count.Empty++
-			}
+		count = count.Add(countWords(group.Text()))
+	}
+	return count
+}
+
+var aWord = regexp.MustCompile(`[A-Za-z']+`)
+
+func countWords(text string) Prose {
+	var count Prose
+	for _, w := range aWord.FindAllString(text, -1) {
+		count.Words++
+		switch strings.ToLower(w) {
+		case "what", "who", "whoever", "whatever":
+			count.Vague++
+		case "nobody", "nothing", "none":
+			count.Empty++
 		}
 	}
 	return count
