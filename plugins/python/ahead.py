@@ -1,10 +1,10 @@
-"""Part of fork.py: what is done ahead, before any fork: modules are imported, and what they make
-once for a whole process is made."""
+"""Part of fork.py: the work before the first fork. It imports modules and has them make the
+objects that they make once in a process."""
 
 import os
 import sys
 
-# The modules that the kernels of a template's choice import themselves.
+# The modules that each kernel imports when it starts.
 OF_KERNELS = {
     "ipykernel": (
         "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell", "jupyter_client.session",
@@ -14,7 +14,7 @@ OF_KERNELS = {
 
 
 def prepare(kernel, names):
-    """Imports all of it. A kernel that cannot be imported says so itself when it starts."""
+    """Imports the modules. A kernel that cannot be imported reports it when it starts."""
     private = private_settings()
     try:
         for name in OF_KERNELS.get(kernel, ()):
@@ -31,8 +31,8 @@ def prepare(kernel, names):
 
 
 def private_settings():
-    """Gives matplotlib a directory of its own for its settings and its list of fonts: the one that
-    forks have may hold files of the user's code."""
+    """Gives matplotlib a new directory for its settings and its list of fonts: user code may have
+    written to the directory of the forks."""
     import tempfile
 
     directory = os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp(prefix="yurt-")
@@ -40,7 +40,7 @@ def private_settings():
 
 
 def forget_settings(directory):
-    """Has matplotlib look for its directory anew in each fork."""
+    """Makes matplotlib look up its directory anew in each fork."""
     import shutil
 
     shutil.rmtree(directory, ignore_errors=True)
@@ -54,7 +54,7 @@ def forget_settings(directory):
 
 
 def draw():
-    """Draws a figure, by which matplotlib loads its fonts and its renderer. It chooses no backend."""
+    """Draws a figure, so that matplotlib loads its fonts and renderer. It chooses no backend."""
     import io
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

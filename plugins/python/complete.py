@@ -1,5 +1,5 @@
-"""Answers questions about code that is not run: how it may go on at the cursor, and what the name
-at the cursor stands for.
+"""Answers questions about code without running it: completions at the cursor, and the description
+of the name there.
 
 Values are looked up without running the user's properties and __getattr__. The exceptions are
 __dir__ and _ipython_key_completions_, which exist to be asked; the host interrupts one that hangs.
@@ -32,7 +32,7 @@ class Unknown(Exception):
 
 
 class Text:
-    """Code up to the cursor: which brackets and which string are open there."""
+    """Code up to the cursor, with the brackets and the string that are open there."""
 
     def __init__(self, code):
         self.code, self.pairs, self.open = code, {}, []
@@ -57,8 +57,8 @@ class Text:
                 self.pairs[at] = self.open.pop()
 
     def end_of_string(self, at, quote):
-        """Where the string ends, or None. One in single quotes that its line does not end is over
-        there."""
+        """The offset where the string ends, or None. The end of the line ends a string in single
+        quotes, too."""
         found = re.compile(r"\\.|%s%s" % (quote, "" if len(quote) == 3 else r"|\n"), re.S)
         while True:
             end = found.search(self.code, at)
@@ -69,7 +69,7 @@ class Text:
                 return at
 
     def operand(self, end):
-        """Where the expression begins that ends there: names, attributes and what is in brackets."""
+        """The start of the expression of names, attributes and brackets that ends there."""
         at = end
         while at > 0:
             if at in self.pairs:
@@ -100,7 +100,7 @@ def complete(code, cursor, names):
 
 
 def candidates(text, cursor, names, code):
-    """Where the text that is to be replaced begins, and all that may stand there, with its type."""
+    """The start of the text to replace, and the candidates with their types."""
     before = text.code
     if text.comment:
         raise Unknown
@@ -127,7 +127,7 @@ def candidates(text, cursor, names, code):
 
 
 def names_here(text, start, names, code):
-    """The names that code can begin an expression with."""
+    """The names that can begin an expression."""
     found = {word: "keyword" for word in standard("keyword").kwlist}
     found.update((name, kind(value)) for name, value in vars(builtins).items())
     rest = text.code[:start] + code[len(text.code) :]
@@ -182,7 +182,7 @@ def in_string(text, names):
 
 
 def keys(value):
-    """The keys of a value that can be had without running the user's code, or that says them."""
+    """The keys of a dict, which needs no user code, or of a value that offers its keys."""
     if isinstance(value, dict):
         return [key for key in list(dict.keys(value))[:MAX_MATCHES] if type(key) in PLAIN]
     try:
@@ -223,7 +223,7 @@ def value_of(node, names):
 
 
 def attribute(value, name):
-    """The attribute, if it can be had without running code of the user's."""
+    """The attribute, if reading it runs no user code."""
     try:
         found = standard("inspect").getattr_static(value, name)
     except AttributeError:
@@ -255,7 +255,7 @@ def kind_of_attribute(value, name):
 
 
 def kind(value):
-    """The type of a value by its name in notebooks."""
+    """The type of a value as notebooks name it."""
     if isinstance(value, FUNCTIONS + (staticmethod, classmethod)):
         return "function"
     if isinstance(value, type):
@@ -264,7 +264,7 @@ def kind(value):
 
 
 def places(parent):
-    """The directories that the modules of a package are in."""
+    """The directories of the modules of a package."""
     if not parent:
         return [path or "." for path in sys.path]
     if parent in sys.modules:
@@ -274,7 +274,7 @@ def places(parent):
 
 
 def submodules(parent):
-    """The modules of a package, or all at the top."""
+    """The modules of a package; without one, all top-level modules."""
     found = {} if parent else dict.fromkeys(sys.builtin_module_names, "module")
     for place in places(parent):
         try:
@@ -289,7 +289,7 @@ def submodules(parent):
 
 
 def importable(name):
-    """The names that can be imported from a module, which is not imported for that."""
+    """The names that can be imported from a module, without importing it."""
     found = submodules(name)
     if name in sys.builtin_module_names:
         __import__(name)
@@ -323,7 +323,7 @@ def top_level(source):
 
 
 def inspect(code, cursor, detail, names):
-    """The description of the name at the cursor, or of the function whose call is open there."""
+    """The description of the name at the cursor, or else of the function whose call is open."""
     end = cursor + len(re.match(r"\w*", code[cursor:]).group())
     text, at_cursor = Text(code[:end]), Text(code[:cursor])
     sources = [text.code[text.operand(end) : end]] if text.string is None else []
@@ -344,7 +344,7 @@ def describe(name, value, detail):
     if is_code:
         try:
             lines.append("Signature: %s%s" % (name, signature(value)))
-        except Exception:  # it has none that is known
+        except Exception:  # its signature is unknown
             pass
     lines.append("Type: %s" % (type(value).__name__ if type(value).__module__ == "builtins" else "%s.%s" % (type(value).__module__, type(value).__qualname__)))
     if type(value) in PLAIN:

@@ -1,5 +1,5 @@
-"""Decides on the syntax tree whether code does nothing but define things, and a handler among
-them. Read when code has the name of the handler in it, which is seldom."""
+"""Decides on the syntax tree whether code only defines things, a handler among them. Read only
+when the code contains the handler's name, which is seldom."""
 
 import _ast
 
@@ -13,7 +13,7 @@ def only_defines(tree, name):
     of them makes the name a function."""
     body = tree.body
     if body and isinstance(body[0], _ast.Expr) and is_text(body[0].value):
-        body = body[1:]  # what the module is about
+        body = body[1:]  # the module's docstring
     return all(map(defines, body)) and any(makes(statement, name) for statement in body)
 
 
@@ -31,7 +31,7 @@ def defines(statement):
 
 
 def makes(statement, name):
-    """Whether the statement makes the name a function, as far as that can be seen."""
+    """Whether the statement makes the name a function, as far as the tree shows."""
     if isinstance(statement, FUNCTIONS):
         return statement.name == name
     if isinstance(statement, _ast.ImportFrom):
@@ -46,14 +46,14 @@ def makes(statement, name):
 
 
 def plain_target(target):
-    """Whether to assign to it runs nothing: a name, or several."""
+    """Whether assigning to it runs no code: it is a name, or several."""
     if isinstance(target, (_ast.Tuple, _ast.List)):
         return all(map(plain_target, target.elts))
     return isinstance(target, _ast.Name)
 
 
 def literal(value):
-    """Whether the value is written out, a function, or the name of something."""
+    """Whether the value is a literal, a lambda or a name."""
     if isinstance(value, (_ast.Constant, _ast.Lambda, _ast.Name)):
         return True
     if isinstance(value, COLLECTIONS):

@@ -1,15 +1,14 @@
-"""An interpreter that waits, and forks for each run of user code and each kernel, which it
-never runs itself. What it does and why is in plugins/zygote.go.
+"""The zygote: an interpreter that forks for each run of user code and each kernel, and never
+runs them itself. plugins/zygote.go describes the protocol and the reasons.
 
-It forks before it is asked: a spare waits for each request, and the next is forked while
-that one runs. What can be done before a request comes is done by the zygote, or else by the
-spare; a page that is written to for the first time after a fork is copied, and that is what a
-fork of an interpreter costs. Which pages these are is found out once, by a run of next to
-nothing (memory.py).
+It forks ahead: a spare waits for each request, and the next spare is forked while that one
+runs. The zygote, or else the spare, does all work that needs no request. The cost of a
+fork is the copy of each page that the child writes to. A minimal rehearsed run finds
+these pages once (memory.py).
 
-It imports nothing that an interpreter has not loaded anyway but two modules in C, whose
-names no user's module has, and the modules that it is told to: a run finds what a fresh
-interpreter would find that has imported these.
+The zygote imports only modules that every interpreter has loaded, two modules in C whose
+names no user's module has, and the modules that it is told to preload: a run looks
+like a fresh interpreter that has imported these.
 """
 
 import atexit
@@ -34,19 +33,19 @@ TPFLAGS_HAVE_GC = 1 << 14
 
 
 def condition():
-    """What other processes of the user can change of this one, and runs would inherit."""
+    """The state that other processes of the user can change and runs would inherit."""
     return [resource.getrlimit(number) for number in LIMITS], os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0), os.sched_getscheduler(0)
 
 
 def serve():
-    """Returns in a process that is to become a run, with what was asked for."""
+    """Returns in each process that becomes a run, with the run's arguments."""
     before = condition()
     gc.collect()
     gc.freeze()
     arguments, used = None, []
     try:
         arguments, used = rehearse(before)
-    except OSError:  # no process to be had, or none that may be traced
+    except OSError:  # no process left, or tracing is forbidden
         if os.getpid() != SELF_PID:
             raise
     if arguments is not None:
@@ -55,7 +54,7 @@ def serve():
         os._exit(1)
     asked = _socket.socket(fileno=ASKED)
     os.write(1, b"ready")
-    ran = bool(PRELOADED)  # the one fork of many a zygote is a kernel, which uses less
+    ran = bool(PRELOADED)  # many zygotes fork only one kernel, which uses fewer pages
     while True:
         ours, theirs = _socket.socketpair()
         forked = fork()
@@ -73,8 +72,8 @@ def serve():
 
 
 def rehearse(before):
-    """Has a child do what a run does from its request to its end, and returns the memory that
-    it has used; in the child, its arguments instead. Nobody else is there yet to get at it."""
+    """Has a child rehearse a run from its request to its end and returns the memory that it
+    has used; in the child, the run's arguments. No user code can reach the child yet."""
     asking, asked = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     ours, zygote = _socket.socketpair()
@@ -101,16 +100,16 @@ def rehearse(before):
 
 
 def await_request(asked, zygote, before):
-    """What a spare waits for once it is an orphan. It takes one request, and tells the zygote
-    of it by the line, which is where the zygote says whose child this process is."""
+    """Waits in an orphaned spare for one request and tells the zygote of it by the socket
+    zygote, on which the zygote has confirmed that this process is an orphan."""
     reseed()
     sys.modules.copy()  # writes to every module, as leave_rest does
     for name in list(os.environb):
         del os.environb[name]
     if zygote.recv(1) != b"o":
-        os._exit(1)  # killed, or it was
+        os._exit(1)  # the zygote has ended
     packet, fds, flags = request(asked)
-    if not fds:  # the end
+    if not fds:  # the host asks the zygote to end
         zygote.send(b"e")
         os._exit(0)
     if condition() != before:
@@ -129,8 +128,8 @@ def is_kernel(packet):
 
 
 def answer(spare):
-    """Returns when another spare is needed: this one has taken a request, or has ended. Returns
-    "r" if it becomes a run, and "k" if a kernel."""
+    """Returns once another spare is needed: the spare has taken a request or has ended. Returns
+    "r" if it becomes a run, "k" if a kernel."""
     try:
         spare.send(b"o")
         word, ancillary, _, _ = spare.recvmsg(1, _socket.CMSG_SPACE(4))
@@ -145,7 +144,7 @@ def answer(spare):
 
 
 def refuse(asked):
-    """Waits for a request, as there is no process to be had for it."""
+    """Waits for a request and refuses it, as no process is left."""
     _, fds, _ = request(asked)
     if not fds:
         os._exit(0)
@@ -155,8 +154,8 @@ def refuse(asked):
 
 
 def request(asked):
-    """Returns the next request. To the question who would serve it the packet itself is the
-    answer: the kernel says whose it is."""
+    """Returns the next request. A packet "p" asks for the serving process and is sent
+    back: the kernel adds its sender's credentials."""
     while True:
         packet, ancillary, flags, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
         if packet[:1] != b"p":
@@ -167,7 +166,7 @@ def request(asked):
 def say(line, word):
     try:
         os.write(line, word)
-    except OSError:  # nobody listens any more
+    except OSError:  # the reader has gone
         pass
 
 
@@ -184,7 +183,7 @@ def packed(fds):
 
 
 def fork():
-    """Returns None in an orphan, once it is about to be one, and else whether it is one."""
+    """Returns None in the new orphan; in the zygote, whether the fork succeeded."""
     try:
         middle = os.fork()
         if middle == 0:
@@ -192,14 +191,14 @@ def fork():
                 return None
             os._exit(0)
         return os.waitpid(middle, 0)[1] == 0
-    except OSError:  # no process to be had
+    except OSError:  # no process left
         if os.getpid() != SELF_PID:
             os._exit(1)
         return False
 
 
 def become(packet, fds):
-    """Makes this process what a fresh one would be, and returns its arguments."""
+    """Makes this process like a fresh one and returns its arguments."""
     control, directory, count, *rest = packet.split(b"\0")
     line, count = fds[0], int(count)
     argv, environment = rest[:count], rest[count:]
@@ -228,8 +227,8 @@ def become(packet, fds):
 
 
 def same_site():
-    """Whether a fresh interpreter would find the packages that this one finds: one with
-    packages of the user's own reads files of theirs when it starts."""
+    """Whether a fresh interpreter would find the same packages: if the user has own
+    packages, it reads their files when it starts."""
     site = sys.modules.get("site")
     if site is None or not site.ENABLE_USER_SITE:
         return True
@@ -238,8 +237,8 @@ def same_site():
 
 
 def preload(kernel, names):
-    """Imports the modules, and all that the kernel needs, and returns the names at the top of all
-    that came with them. What they say while they are imported is for the log."""
+    """Imports the modules and the kernel's needs and returns the top-level names of all that
+    came with them. Their output goes to the log."""
     if not kernel and not names:
         return set()
     before = set(sys.modules)
@@ -259,7 +258,7 @@ def preload(kernel, names):
 
 
 def prepare_shell():
-    """Has the kernel that the template chooses make its shell ahead. One that cannot is told when it starts."""
+    """Has the template's kernel make its shell ahead. A failure is reported when the kernel starts."""
     global CHOSEN_MODULE
     module = type(sys)("yurt_ipython")
     try:
@@ -271,8 +270,8 @@ def prepare_shell():
 
 
 def shadowed():
-    """Whether a fresh interpreter would import a file of the user's where this one has
-    imported a module ahead."""
+    """Whether a fresh interpreter would import a user's file instead of a module that
+    is preloaded here."""
     for name in os.listdir(".") if PRELOADED else ():
         stem, _, rest = name.partition(".")
         if stem in PRELOADED and (not rest or rest.endswith(("py", "pyc", "so"))):
@@ -281,7 +280,7 @@ def shadowed():
 
 
 def reseed():
-    """Has the generators of random numbers begin anew that do not see to it themselves."""
+    """Seeds the random generators that do not notice a fork themselves."""
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
         numpy.seed()
@@ -294,7 +293,7 @@ def calls():
 
 
 def orphan():
-    """Returns the arguments of a run, in its process."""
+    """Returns in each run's process, with its arguments."""
     try:
         return serve()
     except BaseException:
@@ -304,19 +303,19 @@ def orphan():
 
 
 class Rest:
-    """What a run did not load itself. Python takes it apart when it ends, object by object: of
-    no use to a process that ends, and it copies every page that the zygote has filled. So a run
-    ends as any interpreter does but that this is left alone, unless something of the run's is
-    held by it whose end somebody could notice. What the zygote has loaded has no such end."""
+    """The modules that the zygote loaded. At its end, Python frees them object by object: useless
+    in a process that ends, and it copies every page that the zygote has filled. A run ends like
+    any interpreter but leaves them alone, unless they hold an object of the run with a
+    finalizer. The zygote's own objects have no finalizer with an effect."""
 
     def __init__(self, modules):
         self.modules = modules
 
     def __del__(self):
-        """Is called when the run's own modules have been taken apart. Python goes on after it."""
+        """Python calls this after it has freed the run's own modules, and then goes on."""
         try:
             if not any_finalizer(self):
-                EXIT(STATUS & 0xFF)  # C's, which writes out C's streams and ends libraries
+                EXIT(STATUS & 0xFF)  # exit(3) flushes C's streams and ends libraries
         except BaseException:
             pass
         for module in reversed(list(self.modules.values())):
@@ -325,8 +324,8 @@ class Rest:
 
 
 def any_finalizer(besides):
-    """Whether anything is left whose end runs code. What was there before the fork is frozen,
-    and not among these; nor are objects without references, of which there is their class."""
+    """Whether an object with a finalizer is left. gc does not list objects from before the fork,
+    which are frozen, nor objects without references; the classes of these it lists."""
     for thing in gc.get_objects():
         if thing is not besides and hasattr(type(thing), "__del__"):
             return True
@@ -336,7 +335,7 @@ def any_finalizer(besides):
 
 
 def take_apart(module):
-    """What Python does to a module that is still used when it ends."""
+    """Clears a module that is still in use, as Python does at its end."""
     names = module.__dict__
     for private in (True, False):
         for name in list(names):
@@ -345,12 +344,12 @@ def take_apart(module):
 
 
 def leave_rest():
-    """Is the first to be registered for the end of the interpreter, and called last."""
+    """Runs last at the interpreter's end, as it was registered first."""
     try:
         if STATUS is None or _thread._count() or not REST or sys.stdout is not STREAMS[0] or sys.stderr is not STREAMS[1]:
             return
         for stream in STREAMS:
-            stream.flush()  # what fails here Python is to notice, and exit with 120
+            stream.flush()  # if it fails, Python notices and exits with 120
     except Exception:
         return
     modules = sys.modules.copy()
@@ -363,7 +362,7 @@ def leave_rest():
 
 
 def rest():
-    """The modules that runs need not take apart, by name; none if that could be noticed."""
+    """The modules that runs leave alone, by name; empty if a finalizer would be missed."""
     for thing in gc.get_objects():
         end = getattr(type(thing), "__del__", None)
         if end is not None and not isinstance(thing, HARMLESS) and type(thing).__name__ not in OURS_TO_END:
@@ -372,7 +371,7 @@ def rest():
 
 
 def program(name, parts=slice(None), of=None):
-    """Compiles statements of a file, in the name of the program that it is a part of."""
+    """Compiles statements of a file under the name of the program that includes it."""
     path = os.path.join(HERE, of or name)
     with open(os.path.join(HERE, name), "rb") as file:
         tree = compile(file.read(), path, "exec", PyCF_ONLY_AST, dont_inherit=True)
@@ -381,8 +380,8 @@ def program(name, parts=slice(None), of=None):
 
 
 def prepare_harness():
-    """Returns the module that the harness is in a run, of which all but its call of main,
-    at its end, has been done."""
+    """Returns the harness as a module in which all but its last statement, the call of
+    main, has run."""
     module = type(sys)("__main__")
     module.__builtins__, module.__file__ = __builtins__, __file__
     exec(program("harness.py", slice(-1)), module.__dict__)
@@ -403,13 +402,13 @@ def run_harness():
 
 
 def run_kernel():
-    """Becomes a kernel of ours."""
+    """Becomes Yurt's kernel."""
     buffer()
     exec(KERNEL_PROGRAM, globals())
 
 
 def run_chosen():
-    """Becomes the kernel that the template chooses: a program that imports kernel.py."""
+    """Becomes the template's kernel: a program that imports kernel.py."""
     buffer()
     ours = type(sys)("kernel")
     ours.AHEAD = AHEAD
@@ -424,7 +423,7 @@ def run_chosen():
 
 
 def buffer():
-    """Has the streams buffered, as those of a kernel are and those of a run are not."""
+    """Buffers the streams: a kernel's are buffered, a run's are not."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = open(number, "w", encoding="utf-8", closefd=False)
         setattr(sys, name, stream)
@@ -435,7 +434,7 @@ SELF_PID = os.getpid()
 STATUS = None  # of a run that has come to its end
 STREAMS = sys.stdout, sys.stderr
 HARMLESS = type(item for item in ()), io.TextIOWrapper, io.BufferedReader, io.FileIO, io.BytesIO
-OURS_TO_END = "HistoryManager", "ResourceTracker"  # of IPython and joblib: their end concerns threads and files of this process
+OURS_TO_END = "HistoryManager", "ResourceTracker"  # of IPython and joblib: they finalize threads and files of this process
 LIBRARY = _ctypes.dlopen(None, 0)
 PRCTL, EXIT = calls()
 LIMITS = sorted(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
@@ -446,7 +445,7 @@ CHOSEN = sys.argv[1]  # the kernel that the template chooses; empty for ours
 CHOSEN_PROGRAM, CHOSEN_MODULE = program(PROGRAMS[CHOSEN]) if CHOSEN else None, None
 PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
-# The files that a kernel reads when it shows the first figure.
+# The files that a kernel reads to show its first figure.
 AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if CHOSEN == "ipython" or "matplotlib" in sys.modules}
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()

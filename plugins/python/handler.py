@@ -1,8 +1,8 @@
-"""How a handler is called. Stands in the file of harness.py, as handlers have to start quickly;
-a kernel reads it when it calls its first one.
+"""Calls a handler. Its text is part of the file harness.py, as handlers must start quickly; a
+kernel reads it before its first handler.
 
-Whoever has it provides stdlib, which imports a module of the standard library; load_report, which
-returns report.py; complete, which returns what an awaitable comes to; and what shared.py has.
+The including program provides stdlib, which imports a module of the standard library;
+load_report, which returns report.py; complete, which awaits a value; and all of shared.py.
 """
 
 import sys
@@ -17,7 +17,7 @@ CLIENT = ("installation_id", "app_title", "app_version_name", "app_version_code"
 
 
 class Failure(Exception):
-    """What went wrong in a way that is no exception of the user's code."""
+    """A failure that is not an exception of the user's code."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -37,7 +37,7 @@ class Context:
         self._deadline = deadline  # by the monotonic clock
 
     def get_remaining_time_in_millis(self):
-        """Milliseconds until the execution is ended, never below zero."""
+        """Milliseconds until the execution's time limit, never below zero."""
         return max(0, int((self._deadline - time.monotonic()) * 1000))
 
     def log(self, message):
@@ -60,8 +60,8 @@ class Record:
 
 
 def exact(value):
-    """Whether value, which has no cycles, is nested no deeper than allowed and has
-    string keys alone. json would make strings of numbers, and two keys become one."""
+    """Whether value, which has no cycles, respects the depth limit and has only string
+    keys. json would turn number keys into strings, and two keys could become one."""
     level, depth = [value], 0
     while level:
         inner = []
@@ -81,7 +81,7 @@ def exact(value):
 
 
 def fields(name, request, memory):
-    """What AWS Lambda documents of a handler's context, where the host did not write it down."""
+    """The fields of AWS Lambda's context object, for a call whose host did not send them."""
     return {
         "function_name": name,
         "function_version": "$LATEST",
@@ -124,14 +124,14 @@ def encode_result(result, limit):
 
 
 def takes_context(function):
-    """Whether a handler can be called with two arguments, or else with the event alone."""
+    """Whether a handler takes two arguments, or else only the event."""
     bound = hasattr(function, "__self__")
     while True:
         code = getattr(function, "__code__", None)
         if code is None:
             return load_report().takes_context(function)
         inner = getattr(function, "__wrapped__", None)
-        # A decorator that takes *args passes on what the function inside it takes.
+        # A decorator that takes *args passes the arguments on to its inner function.
         if not code.co_flags & 0x04 or inner is None:
             return code.co_flags & 0x04 or code.co_argcount - bound >= 2
         function = inner

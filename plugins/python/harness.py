@@ -1,17 +1,16 @@
-"""Runs one piece of user code in a sandbox and hands over what came of it.
+"""Runs one piece of user code in a sandbox and reports its outcome.
 
     python3 harness.py spec.json [HOST:PORT]
 
-Beside the specification lie main.py, the user's code, and report.py, which explains
-failures and is read only when there is one. The outcome goes to descriptor 3, once:
+The directory of the specification also has main.py, the user's code, and report.py, which
+is read only after a failure, to explain it. The outcome is written to descriptor 3, once:
 {"result": value} or {"error": {"type", "message", "stacktrace"}}. With HOST:PORT, a handler
-is loaded once and serves the invocations that the AWS Lambda Runtime API there hands out,
-one after the other; the outcomes go there.
+is loaded once. It serves the invocations of the AWS Lambda Runtime API at that address, one
+after the other, and the outcomes go there.
 
-Every run pays for what this file imports and for its length, since a script is
-compiled each time. So it imports what the interpreter has loaded anyway, and uses
-the C part of json directly: the json package costs 6 ms, asyncio 50 ms. Needs
-CPython 3.8 or later.
+Each run compiles this file anew and pays for its length and its imports. It imports only
+modules that the interpreter has loaded anyway, and uses the C part of json directly:
+the json package costs 6 ms, asyncio 50 ms. Needs CPython 3.8 or later.
 """
 
 import os
@@ -20,7 +19,7 @@ import time
 
 STARTED = 0  # when this run began
 HERE = WORKSPACE = ""  # the directories of this file and of the run
-FILENAME = "main.py"  # what the user's code is called in tracebacks; an entry, by its own name
+FILENAME = "main.py"  # the name of the user's code in tracebacks; an entry has its own
 SOURCES = ""  # directory of the user's code, where it finds its modules
 HANDLER_MODULE = "handler"
 EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
@@ -28,8 +27,8 @@ ONLY_AST = 0x400  # as ast has it
 
 
 class Channel:
-    """The descriptor that takes the outcome. It sends once, and only in the process
-    that made it: a fork that falls off the end of the user's code has no say."""
+    """The descriptor for the outcome. It sends once, and only in the process that made
+    it: a fork that reaches the end of the user's code must not send."""
 
     FD = 3
 
@@ -46,8 +45,8 @@ class Channel:
         return stat.st_dev, stat.st_ino
 
     def send(self, data):
-        """Writes data. The user's code may have closed the descriptor, or opened a
-        file that took its number: then there is nobody to tell."""
+        """Writes data, unless the user's code has closed the descriptor or opened a
+        file that took its number."""
         file, self.file = self.file, None
         if file is None or os.getpid() != self.owner:
             return
@@ -77,8 +76,8 @@ def decode(text):
 
 
 class StandardPath:
-    """Within it, imports find the standard library and what is installed, whatever
-    files of the same names lie in the workspace."""
+    """Within it, imports find the standard library and installed packages, even if
+    files in the workspace have their names."""
 
     def __enter__(self):
         self.path = sys.path
@@ -97,7 +96,7 @@ def stdlib(name):
 
 
 def load_report():
-    """The module that explains failures. It is given this one."""
+    """The module that explains failures. It refers to this one."""
     module = type(sys)("report")
     module.__file__ = os.path.join(HERE, "report.py")
     module.harness = HARNESS
@@ -116,8 +115,8 @@ def load_part(name):
 
 
 def run_code(source, spec):
-    """Runs the source as a script is run, and returns the envelope of what its last expression
-    is. Of source that only defines things, a handler among them, that is called."""
+    """Runs the source as a script and returns the envelope of its last expression's value.
+    If the source only defines things, a handler among them, it calls the handler."""
     name, tree = spec.get("handler"), None if spec.get("entry") else parse(source)
     if name and tree and name.encode() in source and load_part("defines.py").only_defines(tree, name):
         return run_definitions(source, spec, tree)
@@ -143,12 +142,12 @@ def run_handler(source, spec):
 
 
 def called_handler(spec):
-    """Whether it is a handler that runs, or has run."""
+    """Whether the run calls, or has called, a handler."""
     return spec["kind"] == "handler" or "called" in spec
 
 
 def complete(awaitable):
-    """What an awaitable comes to."""
+    """Awaits it and returns the result."""
     return stdlib("asyncio").run(awaited(awaitable))
 
 
@@ -162,8 +161,8 @@ def load_handler(source, spec):
 
 
 def execute(source, name, compiled):
-    """Executes the source as the module name, and returns the module and the value of its last
-    expression. compiled returns their code, and None for no expression."""
+    """Executes the source as the module name; returns the module and the value of its last
+    expression. compiled returns the code of both, and None if there is no last expression."""
     module = type(sys)(name)
     sources = Sources()
     sources.keep(FILENAME, source.decode("utf-8", "replace"))
@@ -178,7 +177,7 @@ def execute(source, name, compiled):
 
 
 def compile_source(source, flags=0):
-    """The code of the source, which may be its tree; or its tree."""
+    """The code of a source or of its tree; or its tree."""
     try:
         return compile(source, FILENAME, "exec", flags, dont_inherit=True)
     except ValueError as error:  # NUL characters, before Python 3.12
@@ -186,7 +185,7 @@ def compile_source(source, flags=0):
 
 
 def parse(source):
-    """The tree of the source, or None where that is nested deeper than Python can make one."""
+    """The tree of the source, or None if its nesting is too deep for Python."""
     try:
         return compile_source(source, ONLY_AST)
     except RecursionError:
@@ -194,7 +193,7 @@ def parse(source):
 
 
 def split(source, tree):
-    """The code of the source and, apart, that of its last expression; None for none."""
+    """The code of the source without its last expression, and that expression's code or None."""
     if tree is None or not tree.body or type(tree.body[-1]).__name__ != "Expr":
         return compile_source(source if tree is None else tree), None
     from _ast import Expression
@@ -210,7 +209,7 @@ def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:  # closed, replaced, or nobody reads it
+        except Exception:  # closed, replaced, or without a reader
             pass
 
 
@@ -230,14 +229,14 @@ def run(spec, source):
 
 
 def explain(error):
-    """The envelope of an error, after showing it on standard error. It answers
-    whatever state the user's code has left the interpreter in."""
+    """Shows an error on standard error and returns its envelope. Must not fail, even if
+    the user's code has broken parts of the interpreter."""
     try:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
         report = load_report()
         try:
             report.show(error)
-        except BaseException:  # standard error may be closed, or anything
+        except BaseException:  # standard error may be closed
             pass
         return report.envelope(error)
     except BaseException:
@@ -246,8 +245,8 @@ def explain(error):
 
 
 def leave(code, handler):
-    """Ends the process as Python does. A handler's own threads are not waited for:
-    it has returned, and AWS Lambda does not wait either."""
+    """Ends the process as Python does, but does not wait for a handler's threads,
+    as AWS Lambda does not."""
     threading = sys.modules.get("threading")
     if handler and threading is not None:
         others = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
@@ -271,8 +270,8 @@ def read_source(entry):
 
 
 class Invocations:
-    """The AWS Lambda Runtime API, as far as it is needed here: http.client costs 20 ms to
-    import. User code may close the connection, or have another file take its number."""
+    """A client of the AWS Lambda Runtime API: importing http.client would cost 20 ms. User
+    code may close the connection, or open another file under its number."""
 
     def __init__(self, address):
         import _socket
@@ -283,7 +282,7 @@ class Invocations:
         self.connection = self.file = None
 
     def ask(self, method, path, body=b""):
-        """Sends a request and returns the header, by lower-case names, and the body of the answer."""
+        """Sends a request and returns the response's header, by lower-case name, and body."""
         head = "%s /2018-06-01/runtime/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n"
         self.connect()
         self.connection.sendall((head % (method, path, self.host, len(body))).encode() + body)
@@ -308,7 +307,7 @@ class Invocations:
         except OSError:
             pass
         if self.connection is not None:
-            self.connection.detach()  # the number is another's by now
+            self.connection.detach()  # another file has the number now
         self.connection = self.module.socket(self.module.AF_INET, self.module.SOCK_STREAM)
         self.connection.connect(self.address)
         self.connection.setsockopt(self.module.IPPROTO_TCP, self.module.TCP_NODELAY, 1)
@@ -325,14 +324,14 @@ class Invocations:
         return data
 
     def fail(self, path, error):
-        """Tells of an error, in AWS Lambda's words."""
+        """Reports an error in AWS Lambda's format."""
         fields = decode(explain(error).decode())["error"]
         flush()
         body = {"errorType": fields["type"], "errorMessage": fields["message"], "stackTrace": fields["stacktrace"]}
         self.answer(path, write_json(body))
 
     def answer(self, path, body):
-        """Sends an answer. One that is too large breaks the connection off, and is known to be so."""
+        """Sends a response. The host breaks the connection off if it is too large."""
         try:
             self.ask("POST", path, body)
         except OSError:
@@ -346,12 +345,12 @@ def serve(api, spec, source):
     except BaseException as error:
         api.fail("init/error", left(error))
         leave(1, True)
-    # What the plan could not know of an invocation is named after this process.
+    # The plan has this process's name where an invocation's id belongs.
     process, own_id = os.path.basename(HERE), spec["context"]["aws_request_id"]
     while True:
         try:
             header, event = api.ask("GET", "invocation/next")
-        except OSError:  # whoever asked for this process is gone
+        except OSError:  # the host has closed the runtime API
             leave(1, True)
         name = header["lambda-runtime-aws-request-id"]
         deadline = time.monotonic() + int(header["lambda-runtime-deadline-ms"]) / 1000 - time.time()
@@ -372,22 +371,22 @@ def serve(api, spec, source):
 
 
 def left(error):
-    """The error, or what it means that the handler exits."""
+    """The error; an exit of the handler as a failure."""
     if isinstance(error, SystemExit):
         return Failure("SystemExit", "the handler exited with code %d instead of returning" % exit_code(error))
     return error
 
 
 def only_here(api):
-    """Ends a fork that came out of the handler: its parent has the say."""
+    """Ends a fork that returned from the handler: its parent answers."""
     if os.getpid() != api.owner:
         flush()
         os._exit(0)
 
 
 def begin():
-    """Finds out what is different from run to run; the rest of this file may have been
-    executed long before, by fork.py."""
+    """Sets the values that differ from run to run; fork.py may have executed the rest
+    of this file long before."""
     global STARTED, HERE, WORKSPACE, SOURCES
     STARTED, HERE = time.monotonic(), os.path.dirname(os.path.abspath(__file__))
     WORKSPACE = SOURCES = os.getcwd()
@@ -420,7 +419,7 @@ def main():
     leave(code, called_handler(spec))
 
 
-# The user's code takes the name __main__; this keeps the module that had it alive.
+# Keeps this module alive when the user's code takes the name __main__.
 HARNESS = sys.modules[__name__]
 SELF = main.__code__.co_filename
 main()

@@ -1,8 +1,8 @@
-"""Part of fork.py: which memory a process has used when it ends, and how another one, forked
-from the same interpreter, has it before it is needed.
+"""Part of fork.py: lists the memory that a process has used by its end, and populates it
+ahead in another fork of the same interpreter.
 
-A page that is written to for the first time after a fork is copied, and one of a file is
-looked up. Each is an interruption, of which a run that ends with many libraries has a thousand.
+After a fork, the first write to a page copies it, and the first read of a file's page maps
+it. Each is a page fault, and a run with many libraries has a thousand of them.
 """
 
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_EVENT_EXIT = 7, 0x4206, 6
@@ -10,7 +10,7 @@ PTRACE_O_TRACEEXIT, PTRACE_O_EXITKILL = 1 << 6, 1 << 20
 MADV_POPULATE_READ, MADV_POPULATE_WRITE = 22, 23
 PAGE_PRESENT, PAGE_OF_FILE, PAGE_EXCLUSIVE = 1 << 63, 1 << 61, 1 << 56  # in /proc/PID/pagemap
 PAGE = resource.getpagesize()
-MAX_MAPPING = (1 << 30) // PAGE  # pages; of one that is larger, nearly all is only reserved
+MAX_MAPPING = (1 << 30) // PAGE  # pages; larger mappings are mostly only reserved
 PTRACE, MADVISE = _ctypes.dlsym(LIBRARY, "ptrace"), _ctypes.dlsym(LIBRARY, "madvise")
 
 
@@ -19,7 +19,7 @@ class Long(_ctypes._SimpleCData):
 
 
 def trace(child):
-    """Has a child stop when it ends, and killed if this process ends; returns whether it will."""
+    """Makes a child stop at its end, and die if this process ends; returns whether that worked."""
     return ptrace(PTRACE_SEIZE, child, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL) == 0
 
 
@@ -28,12 +28,12 @@ def ptrace(request, child, data):
 
 
 def used_at_end(child):
-    """Waits for the end of a traced child, and returns the memory that it has used and that
-    was not here before, as populate takes it."""
+    """Waits for the end of a traced child and returns the memory that the child has used
+    beyond this process's, as populate takes it."""
     _, status = os.waitpid(child, 0)
     used = used_now(child) if status >> 16 == PTRACE_EVENT_EXIT else []
     if os.WIFSTOPPED(status):
-        os.kill(child, 9)  # wherever it stopped
+        os.kill(child, 9)
         ptrace(PTRACE_CONT, child, 0)
         os.waitpid(child, 0)
     return used
@@ -52,7 +52,7 @@ def used_now(child):
 
 
 def collect(used, first, entries):
-    """Adds what a mapping has that begins with page first: those after each other together."""
+    """Adds the pages of a mapping that begins at page first, adjacent pages together."""
     before = None
     for page, entry in enumerate(entries, first):
         advice = None
@@ -69,6 +69,6 @@ def collect(used, first, entries):
 
 
 def populate(used):
-    """Brings pages into this process. What is not mapped here is passed over."""
+    """Brings pages into this process and skips those that it has not mapped."""
     for arguments in used:
         _ctypes.call_function(MADVISE, arguments)

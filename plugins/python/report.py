@@ -1,8 +1,8 @@
-"""Explains why a run failed. harness.py loads it when there is something to explain
-and sets the name harness to itself.
+"""Explains why a run failed. harness.py loads it after a failure and sets the name
+harness to itself.
 
-Two readers are served: standard error shows what Python would show, less the frames
-of the harness; the envelope holds the frames of the user's own files alone.
+Standard error shows Python's own traceback without the frames of the harness; the
+envelope holds only the frames of the user's files.
 """
 
 import os
@@ -76,7 +76,7 @@ def show(error):
         return
     complete_syntax_error(error)
     if sys.excepthook is not sys.__excepthook__:
-        try:  # the user's own way to show errors
+        try:  # the user's own hook
             sys.excepthook(type(error), error, user_part(error.__traceback__))
             return
         except Exception:
@@ -87,8 +87,8 @@ def show(error):
 
 
 def stacktrace(error):
-    """The user's frames, outermost first, one string each as Python prints it. What an
-    exception was caused by comes before it."""
+    """The user's frames, outermost first, one string each as Python prints it. The cause
+    of an exception comes before it."""
     with harness.StandardPath():
         return chain(formatted(error, user_frame))[:MAX_FRAMES]
 
@@ -101,7 +101,7 @@ def chain(trace, depth=0):
     if cause is not None and depth < 20:
         lines += chain(cause, depth + 1)
         lines += [last_line(cause), link]
-    # Of a syntax error, this is the line that is wrong.
+    # The wrong line of a syntax error.
     where = list(trace.format_exception_only())[:-1] if hasattr(trace, "msg") else []
     lines += [text.rstrip("\n") for text in trace.stack.format()]
     if where:
@@ -118,7 +118,7 @@ def last_line(trace):
 
 
 def formatted(error, keep):
-    """A TracebackException with those frames alone that keep accepts."""
+    """A TracebackException with only the frames that keep accepts."""
     complete_syntax_error(error)
     traceback = harness.stdlib("traceback")
     trace = traceback.TracebackException(type(error), error, error.__traceback__)
@@ -135,8 +135,8 @@ def formatted(error, keep):
 
 
 def filtered(stack, keep):
-    """The frames that keep accepts, less those before the first of the user's: they
-    belong to the harness and to what it called, such as asyncio."""
+    """The frames that keep accepts, from the user's first: those before it belong to
+    the harness and its libraries, such as asyncio."""
     first = next((i for i, frame in enumerate(stack) if user_frame(frame)), 0)
     return [frame for frame in stack[first:] if keep(frame)]
 
@@ -166,7 +166,7 @@ class Frame:
 
 
 def complete_syntax_error(error):
-    """Adds the source line: Python looks for it in a file, which is not there."""
+    """Adds the source line: Python would read it from a file that does not exist."""
     if not isinstance(error, SyntaxError) or error.filename != harness.FILENAME or not error.lineno:
         return
     lines = harness.stdlib("linecache").getlines(harness.FILENAME)
@@ -175,7 +175,7 @@ def complete_syntax_error(error):
 
 
 def handler_not_found(module, name, found):
-    """Why there is no such handler, and which functions there are."""
+    """Says that the handler is missing, and lists the functions of the module."""
     short = name.rpartition(".")[2]
     if found is not None:
         text = "%s defines %s, but it is %s and not a function" % (harness.FILENAME, short, a(found))
@@ -193,8 +193,8 @@ def handler_not_found(module, name, found):
 
 
 def takes_context(function):
-    """harness.takes_context for what has no code of its own: partials, objects with
-    __call__, classes, built-in functions."""
+    """harness.takes_context for callables without a code object: partials, objects
+    with __call__, classes, built-in functions."""
     inspect = harness.stdlib("inspect")
     try:
         parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
@@ -209,9 +209,9 @@ def takes_context(function):
 
 
 def not_serializable(result):
-    """Where in the result is the first thing that JSON cannot hold, and what it is."""
-    # Entries are (value, path, the containers that it is in). No recursion: the value
-    # may be nested deeper than Python can call.
+    """Describes the first value in the result that JSON cannot hold, and its place."""
+    # Entries are (value, path, containers around it). No recursion: the nesting may be
+    # deeper than Python can call.
     pending = [(result, "result", ())]
     while pending:
         value, path, inside = pending.pop()

@@ -1,15 +1,15 @@
-"""Stands before the text of harness.py, and of kernel.py, in the files that sandboxes have:
-each is one file, as a second one would be opened and read for every run.
+"""The beginning of harness.py and of kernel.py in sandboxes: its text is joined to theirs, as
+each run would have to open and read a second file.
 """
 
 import sys
 
 
 class Sources:
-    """Shows the user's code to whatever asks for its lines, such as traceback and inspect. They
-    look in linecache, which costs too much to import without need: until somebody does, this
-    waits for it in the import system. No file is looked for by the name that the code has: the
-    working directory may hold one of that name, or none."""
+    """Gives the lines of the user's code to modules such as traceback and inspect. They read
+    linecache, which is too slow to import for each run: an import hook adds the code when
+    another module imports linecache. linecache must not read a file of the code's name, as
+    the working directory may hold another file of that name."""
 
     def __init__(self):
         self.text, self.entries = "", {}
@@ -17,7 +17,7 @@ class Sources:
 
     def keep(self, filename, source):
         self.text = source
-        # Without a time of modification linecache never looks for a file.
+        # Without a modification time, linecache never reads the file.
         self.entries[filename] = (len(source), None, source.splitlines(True), filename)
         for linecache in self.readers:
             linecache.cache[filename] = self.entries[filename]
@@ -32,7 +32,7 @@ class Sources:
                 return spec
 
     def get_source(self, name):
-        """What was kept last, as the loader of its module."""
+        """The text that was kept last. Loaders have this method."""
         return self.text
 
     def create_module(self, spec):
@@ -41,13 +41,13 @@ class Sources:
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        if isinstance(getattr(module, "cache", None), dict):  # it is no file of the user's by the same name
+        if isinstance(getattr(module, "cache", None), dict):  # not a user's module of the same name
             module.cache.update(self.entries)
             self.readers.append(module)
 
 
 def exit_code(exit):
-    """What sys.exit(code) means; a message is printed, as Python does."""
+    """The exit status of sys.exit(code). Prints a message as Python does."""
     code = exit.code
     if code is None:
         return 0
@@ -62,10 +62,10 @@ def exit_code(exit):
 
 def write_json(value):
     """Strict json.dumps to bytes, without importing json: raises TypeError, ValueError
-    or RecursionError for what JSON cannot hold."""
+    or RecursionError for a value that JSON cannot hold."""
     try:
         return _write_json(value, "encode_basestring").encode()
-    except UnicodeEncodeError:  # half a surrogate pair; in ASCII it can be written
+    except UnicodeEncodeError:  # half a surrogate pair; ASCII can escape it
         return _write_json(value, "encode_basestring_ascii").encode()
 
 
@@ -74,7 +74,7 @@ def _write_json(value, strings):
         import _json
 
         encoder = _json.make_encoder({}, _refuse, getattr(_json, strings), None, ":", ",", False, False, False)
-    except (ImportError, AttributeError, TypeError):  # a Python with another C part, or none
+    except (ImportError, AttributeError, TypeError):  # this Python has another C part, or lacks it
         ascii_only = strings.endswith("ascii")
         return stdlib("json").dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
     return "".join(encoder(value, 0))
@@ -89,7 +89,7 @@ MAX_LEVELS = 900  # of lists and objects in it
 
 
 def value_envelope(value):
-    """The envelope of the value of a last expression: in JSON where that says the same, else null."""
+    """The envelope of a last expression's value: as JSON if that holds it exactly, else null."""
     if value is None:
         return b'{"result":null}'
     try:
@@ -105,14 +105,14 @@ def value_envelope(value):
 
 
 def of_numpy(value):
-    """The number, the string or the truth value that a scalar of numpy stands for; any other value as it is."""
+    """The number, string or bool of a numpy scalar; any other value unchanged."""
     numpy = sys.modules.get("numpy")
     return value.item() if isinstance(value, getattr(numpy, "generic", ())) else value
 
 
 def in_json(value):
-    """Whether JSON can hold the value without making something else of it; None if it would be
-    too large. It looks at no more than fits, and so ends for a value that is part of itself."""
+    """Whether JSON can hold the value exactly; None if the JSON would be too large. It reads no
+    more than fits, so that it ends for a value that contains itself."""
     level, room = [value], MAX_VALUE
     for _ in range(MAX_LEVELS):
         inner = []

@@ -1,9 +1,9 @@
-"""Becomes fork.py, an interpreter that waits.
+"""Becomes fork.py, the zygote.
 
     python3 zygote.py KERNEL [MODULE…]
 
-It is a file of its own because Python keeps, for as long as a program runs, what it made of
-the program's text, and a fork that ends would copy that to free it.
+It is a separate file because Python keeps the parsed text of its main program until the end,
+and a fork that ends would copy those pages to free them.
 """
 
 with open(__file__[: -len("zygote.py")] + "fork.py", "rb") as text:
