@@ -1,7 +1,7 @@
-"""The modules of IPython that code asks for which adds magics or captures what is shown, for
-templates that have no IPython. Read when one of them is imported.
+"""Stand-ins for IPython's modules that add magics or capture displays, for templates without
+IPython. Read when code imports one of them.
 
-kernel.py puts itself here in the name host.
+kernel.py sets the name host to itself.
 """
 
 host = None
@@ -16,7 +16,7 @@ class Magics:
         self.shell = shell
 
     def parse_options(self, text, flags, *long, **ignored):
-        """The options before the text, and the text."""
+        """The options and the text after them."""
         given, rest = host.magics_part().options(text, flags, "the magic")
         return Options(given), rest
 
@@ -115,7 +115,7 @@ def parse_argstring(function, text, **ignored):
 
 
 def names_of(module):
-    """The names that a module of IPython's has here."""
+    """The names of a stand-in module."""
     if module == "IPython.core.magic":
         made = {"register_%s_magic" % kind: registrar(kind) for kind in ("line", "cell", "line_cell")}
         made.update(line_magic=marker(("line",)), cell_magic=marker(("cell",)), line_cell_magic=marker(("line", "cell")))

@@ -1,10 +1,10 @@
-"""Runs one execution after the other as Jupyter does: ipykernel's own kernel and shell run
-them, in this process.
+"""Runs executions one after the other as Jupyter does, by ipykernel's own kernel and shell
+in this process.
 
     python3 jupyter.py DIRECTORY
 
-What speaks to the host is kernel.py. What ipykernel has to say it says by messages of Jupyter's
-protocol, which its session sends to whoever listens; here the session tells the host.
+kernel.py exchanges messages with the host. ipykernel answers by messages of Jupyter's protocol,
+which its session would send to clients; here the session passes them to kernel.py.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ RULE = re.compile(r"-+\s*")
 
 
 class Jupyter(host.Kernel):
-    """A kernel that has ipykernel execute what it is asked to."""
+    """A kernel whose requests ipykernel executes."""
 
     def __init__(self):
         super().__init__()
@@ -39,10 +39,10 @@ class Jupyter(host.Kernel):
         asyncio.set_event_loop(self.loop)
         self.heed_signals()
         self.ipython = None  # ipykernel's kernel
-        self.replied = None  # what it replied last
+        self.replied = None  # its last reply
 
     def heed_signals(self):
-        """Has a signal wake the loop, by which ipykernel hands on that code which awaits is interrupted."""
+        """Makes signals wake the loop, as ipykernel interrupts code that awaits from the loop."""
         ours, theirs = socket.socketpair()
         self.woken = ours, theirs  # keeps them open
         ours.setblocking(False)
@@ -74,7 +74,7 @@ class Jupyter(host.Kernel):
             restore()
 
     def consult(self, request):
-        """Has ipykernel answer a question about code."""
+        """Asks ipykernel a question about code."""
         if self.ipython is None:
             self.ipython = start(self)
         if request["ask"] == "inspect":
@@ -96,7 +96,7 @@ class Jupyter(host.Kernel):
         return count if isinstance(count, int) else 0
 
     def call_defined(self, request):
-        """Calls the handler of code that only defined it and other things; returns None for any other."""
+        """Calls the handler of code that only defines things; returns None for other code."""
         handler = request.get("handler")
         if handler is None or self.replied is None or self.replied.get("status") != "ok":
             return None
@@ -110,19 +110,19 @@ class Jupyter(host.Kernel):
         return self.call(function, handler)
 
     def ask(self, code):
-        """Has ipykernel execute the code."""
+        """Sends the code to ipykernel, as a request to execute it."""
         content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True, "stop_on_error": False}
         request = self.ipython.session.msg("execute_request", content)
         self.ipython.set_parent([], request, channel="shell")
         return self.ipython.execute_request(None, [], request)
 
     def outcome(self):
-        """What ipykernel replied, as exit code, envelope and whether the interpreter is to end."""
+        """ipykernel's reply as exit code, envelope and whether the interpreter must end."""
         if self.replied is None:
             raise RuntimeError("ipykernel has not replied")
         exiting = False
         for payload in self.replied.get("payload") or ():
-            if payload.get("source") == "page":  # what object? and %magics show beside a notebook
+            if payload.get("source") == "page":  # the output of object? and of magics, which notebooks show in a pager
                 host.publish({mime: COLOURS.sub("", text) for mime, text in (payload.get("data") or {}).items() if isinstance(text, str)})
             exiting = exiting or payload.get("source") == "ask_exit" and not payload.get("keepkernel")
         if exiting:
@@ -132,7 +132,7 @@ class Jupyter(host.Kernel):
         if isinstance(error, Left):
             code = host.exit_code(error.exit)
             return code, host.explain_exit(error.exit) if code else b'{"result":null}', False
-        # ipykernel 7.3 calls code failed, by an error that is None, where only a representation of its value failed.
+        # If only a representation of the value fails, ipykernel 7.3 reports failed code with an error that is None.
         unshown = self.replied.get("ename") == "NoneType" and getattr(result, "success", False)
         if self.replied.get("status") == "ok" or unshown:
             return 0, host.value_envelope(getattr(result, "result", None)), False
@@ -144,7 +144,7 @@ class Jupyter(host.Kernel):
         return host.EXIT_INTERRUPTED if kind == "KeyboardInterrupt" else 1, envelope, False
 
     def take(self, kind, content):
-        """Is told every message that ipykernel sends."""
+        """Receives every message of ipykernel."""
         if kind in ("display_data", "update_display_data", "execute_result"):
             name = (content.get("transient") or {}).get("display_id")
             host.publish(content["data"], kind == "execute_result", name, kind == "update_display_data")
@@ -153,17 +153,17 @@ class Jupyter(host.Kernel):
         elif kind == "error":
             try:
                 sys.stderr.write("\n".join(plain(content["traceback"])) + "\n")
-            except Exception:  # standard error may be closed, or anything
+            except Exception:  # standard error may be closed
                 pass
         elif kind == "execute_reply":
-            if os.getpid() != self.pid:  # a fork that fell off the end of the code
+            if os.getpid() != self.pid:  # a fork that reached the end of the code
                 host.flush()
                 os._exit(content["status"] != "ok")
             self.replied = content
 
 
 class Left(BaseException):
-    """Ends code that calls exit or quit. It is no SystemExit, at which IPython says how to exit."""
+    """Ends code that calls exit or quit. At a SystemExit, IPython would explain how to exit."""
 
     def __init__(self, code):
         super().__init__(code)
@@ -171,7 +171,7 @@ class Left(BaseException):
 
 
 def keep(shell):
-    """Has exit and quit of a shell end the code that runs, and not the interpreter with its state."""
+    """Makes a shell's exit and quit end the running code, not the interpreter with its state."""
     from ipykernel.zmqshell import ZMQExitAutocall
 
     class Leave(ZMQExitAutocall):
@@ -188,19 +188,19 @@ def keep(shell):
 
 
 def missing(error):
-    """The envelope that says what to install."""
+    """The envelope that names the package to install."""
     return host.encode({"error": {"type": "ModuleNotFoundError", "message": "%s (%s)" % (INSTALL, error), "stacktrace": []}})
 
 
 def plain(traceback):
-    """The parts of a traceback, without colours and without our own frames."""
+    """The parts of a traceback, without colours and without Yurt's frames."""
     parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
     ours = tuple("File %s/" % directory for directory in (host.HERE, os.path.dirname(host.SELF)))
     return [part for part in parts if not part.startswith(ours)]
 
 
 def start(kernel):
-    """Returns ipykernel's kernel, and its shell, whose session is ours."""
+    """Returns ipykernel's kernel and its shell, with a session that passes messages to kernel."""
     import ipykernel
 
     if int(ipykernel.__version__.partition(".")[0]) < OLDEST:
@@ -212,7 +212,7 @@ def start(kernel):
     from traitlets.config import Application, Config
 
     class Messages(Session):
-        """Tells the host what ipykernel sends, and nobody else."""
+        """A session that sends ipykernel's messages only to the host."""
 
         def send(self, stream, msg_or_type, content=None, parent=None, *args, **options):
             message = msg_or_type
@@ -222,7 +222,7 @@ def start(kernel):
             return message
 
     class Kernel(IPythonKernel):
-        """ipykernel's kernel, but for who it hears from."""
+        """ipykernel's kernel without its connections."""
 
         _supports_kernel_subshells = False
 
@@ -230,11 +230,11 @@ def start(kernel):
             return host.ask(prompt)
 
     config = Config()
-    config.HistoryManager.hist_file = ":memory:"  # without the thread that writes one to the disk
-    config.IPKernelApp.parent_handle = 1  # by this section libraries know that they are in a notebook
+    config.HistoryManager.hist_file = ":memory:"  # without a thread that writes to disk
+    config.IPKernelApp.parent_handle = 1  # libraries recognise a notebook by this section
     app = IPKernelApp.instance(config=config)  # where %matplotlib and libraries look for the kernel
     options = {}
-    if "shell_channel_thread" in Kernel.class_trait_names():  # by which it asks whether it is in the main thread
+    if "shell_channel_thread" in Kernel.class_trait_names():  # it compares this with the current thread
         import threading
 
         options["shell_channel_thread"] = types.SimpleNamespace(parent_thread=threading.main_thread())
@@ -261,6 +261,6 @@ signal.signal(signal.SIGINT, host.KERNEL.interrupt)
 host.settle()
 try:
     host.KERNEL.ipython = start(host.KERNEL)
-except Exception:  # the first execution may bring it, and says what is wrong if it does not
+except Exception:  # the first execution may install it, and else reports the error
     pass
 host.KERNEL.serve()

@@ -1,6 +1,6 @@
-"""The cells that are one expression. IPython's run_cell takes them through steps that have no effect
-on them: a tree of the source, which is transformed and compiled anew, an event loop, the digest of the
-source for its name. Here they are compiled once, and run by IPython's own run_code and displayhook."""
+"""Runs cells that are one expression. IPython's run_cell has steps without effect on such cells: a tree
+of the source, which is transformed and compiled again, an event loop, a digest of the source as its name.
+Here the cell is compiled once and run by IPython's own run_code and displayhook."""
 
 NUMBERS = frozenset((int, float, bool, complex))  # types that are shown as text alone
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -10,15 +10,15 @@ BEFORE, AFTER = ("pre_execute", "pre_run_cell"), ("post_execute", "post_run_cell
 
 
 def transformers(shell):
-    """The functions that transform a cell, one kind after the other."""
+    """All functions that transform a cell."""
     manager, lines = shell.input_transformer_manager, shell.prefilter_manager
     kinds = manager.cleanup_transforms, manager.line_transforms, manager.token_transformers, shell.input_transformers_post
     return kinds + (lines.transformers, lines.checkers, [lines.handlers["normal"]])
 
 
 def plain_python(shell, source):
-    """Whether no transformer of IPython's would change the source: it is one expression in one line, and
-    begins with a name that has a value, or with none."""
+    """Whether no transformer of IPython would change the source: it is one expression in one line, and if
+    it begins with a name, the name has a value."""
     if host is None or not host.expression_at_most(source) or source[0] == "." or MARKS.search(source):
         return False
     if shell.stock != transformers(shell) or shell.autocall:
@@ -35,15 +35,15 @@ def plain_python(shell, source):
 
 
 def evaluated(shell, source):
-    """Runs a cell that is one expression, and returns IPython's record of it; None where run_cell is to
-    run it. The user's functions for events are called as run_cell calls them."""
+    """Runs a cell that is one expression and returns IPython's record of it; None if run_cell must run it.
+    Calls the user's functions for events as run_cell does."""
     if not plain_python(shell, source) or not alone(shell, source):
         return None
     number = shell.execution_count
     cell, name = source + "\n", "<ipython-input-%d>" % number
     try:
         code = compile(cell, name, "single", shell.compile.flags, True)
-    except (SyntaxError, ValueError, OverflowError, MemoryError):  # run_cell says what is wrong
+    except (SyntaxError, ValueError, OverflowError, MemoryError):  # run_cell reports the error
         return None
     shell.compile._filename_map[name] = number
     sys.modules["linecache"].cache[name] = len(cell), None, [cell], name
@@ -58,13 +58,13 @@ def evaluated(shell, source):
 
 
 def alone(shell, source):
-    """Whether the shell shows the value of a cell's last expression, and has no other part in it."""
+    """Whether the shell only shows the value of a cell's last expression, and adds no other step."""
     return (
         shell.ast_node_interactivity in ("last_expr", "last", "all", "last_expr_or_assign")
         and not shell.ast_transformers
         and "await" not in source
         and "async" not in source
-        and ("(" not in source or not hasattr(shell, "_tee"))  # which keeps what a cell prints
+        and ("(" not in source or not hasattr(shell, "_tee"))  # _tee keeps a cell's output
         and "run_cell" not in vars(shell)
     )
 
@@ -78,7 +78,7 @@ def record(shell, source, cell):
 
 
 def run(shell, result, code):
-    """Runs the code of a cell as run_cell does, with the history and the events before it."""
+    """Runs the code of a cell as run_cell does, after its history entry and its events."""
     trigger(shell, BEFORE, result.info)
     shell.history_manager.store_inputs(result.execution_count, result.info.transformed_cell, result.info.raw_cell)
     if shell.logger.log_active:
@@ -101,15 +101,15 @@ def run(shell, result, code):
 
 
 def trigger(shell, events, argument):
-    """Calls the functions of the events, of which the second takes an argument."""
+    """Calls the functions of both events; those of the second take an argument."""
     for event, arguments in zip(events, ((), (argument,))):
         if shell.events.callbacks[event]:
             shell.events.trigger(event, *arguments)
 
 
 def text_of(shell, value):
-    """The text of a number where no function of the user's has a part in how its type is shown, else None.
-    It is the one that IPython's own formatter makes."""
+    """The text of a number as IPython's own formatter makes it; None if a function of the user formats its
+    type."""
     formatters, kind = shell.display_formatter.formatters, type(value)
     if shell.shown_by != [*formatters.values()]:
         note_formatters(shell)
@@ -125,8 +125,8 @@ def text_of(shell, value):
 
 
 def note_formatters(shell):
-    """Notes the tables of the functions that show values in other ways than as text: of types, of names of
-    types, and of single values."""
+    """Notes the tables of the functions for representations other than text: by type, by name of a type,
+    and by single value."""
     formatter = shell.display_formatter
     shell.shown_by = [*formatter.formatters.values()]
     others = [formatter.ipython_display_formatter, formatter.mimebundle_formatter]
@@ -135,8 +135,8 @@ def note_formatters(shell):
 
 
 def lighten(thing, *names):
-    """Makes these traits of an object plain attributes. They are read and set many times in a cell, and their
-    checks cost more than the code between them."""
+    """Makes these traits of an object plain attributes. A cell reads and sets them many times, and the checks
+    of traits cost more than the code between."""
     values, kind = {name: getattr(thing, name) for name in names}, type(thing)
     thing.__class__ = type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **dict.fromkeys(names)})
     vars(thing).update(values)

@@ -1,4 +1,4 @@
-"""The part of the kernel that runs cells in the shell."""
+"""Runs cells in the shell."""
 
 
 class Runner:
@@ -31,7 +31,7 @@ class Runner:
             host.BACKEND.forget()
 
     def consult(self, request):
-        """Has IPython answer a question about code."""
+        """Asks IPython a question about code."""
         if self.interactive is None:
             furnish(self)
         code, cursor = request["code"], request["cursor"]
@@ -62,11 +62,11 @@ class Runner:
         result = evaluated(shell, code) or shell.run_cell(code, store_history=True)
         payloads = shell.payload_manager.read_payload()
         for payload in payloads:
-            if payload.get("source") == "page":  # what object? and %magics show beside a notebook
+            if payload.get("source") == "page":  # the output of object? and of magics, which notebooks show in a pager
                 host.publish({mime: COLOURS.sub("", text) for mime, text in (payload.get("data") or {}).items() if isinstance(text, str)})
         if payloads:
             shell.payload_manager.clear_payload()
-        if os.getpid() != self.pid:  # a fork that fell off the end of the code
+        if os.getpid() != self.pid:  # a fork that reached the end of the code
             host.flush()
             os._exit(not result.success)
         return result
@@ -77,7 +77,7 @@ class Runner:
         super().complete()
 
     def before_cancellation(self):
-        """Has the shell tell of a cancellation as of an interrupt."""
+        """Makes the shell report a cancellation as an interrupt."""
         self.interactive.interrupted = True
 
     def outcome(self, result):
@@ -95,7 +95,7 @@ class Runner:
         return code, envelope, False
 
     def call_defined(self, request):
-        """Calls the handler of code that only defined it and other things; returns None for any other."""
+        """Calls the handler of code that only defines things; returns None for other code."""
         handler = request.get("handler")
         if handler is None:
             return None
@@ -128,8 +128,8 @@ def furnish(kernel):
 
         shell.ipython_dir = SETTINGS
         shell.profile_dir = ProfileDir.create_profile_dir_by_name(SETTINGS, "default")
-    shell.builtin_trap.__enter__()  # for good: what comes and goes in builtins has Python look all names up anew
-    shell.user_ns["_dh"][:] = [os.getcwd()]  # of the zygote until now
+    shell.builtin_trap.__enter__()  # for good: each change of builtins makes Python look up all names anew
+    shell.user_ns["_dh"][:] = [os.getcwd()]  # it was the zygote's
     kernel.interactive, kernel.module = shell, shell.user_module
     sys.path.insert(0, host.WORKSPACE)
     builtins.input = host.ask
@@ -145,7 +145,7 @@ def furnish(kernel):
 
 
 def inline(shell):
-    """Has matplotlib show figures in the notebook, also where it was imported ahead."""
+    """Makes matplotlib show figures in the notebook, also if it is preloaded."""
     host.BACKEND.module = INLINE
     sys.meta_path.insert(0, host.BACKEND)
     host.BACKEND.adopt()
@@ -165,7 +165,7 @@ def begin(kernel_module):
     host.settle()
     try:
         furnish(kernel)
-    except Exception:  # the first execution may bring it, and says what is wrong if it does not
+    except Exception:  # the first execution may install it, and else reports the error
         pass
     kernel.serve()
 

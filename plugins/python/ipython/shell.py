@@ -1,9 +1,9 @@
-"""Runs one execution after the other in IPython's InteractiveShell, in this process.
+"""Runs executions one after the other in IPython's InteractiveShell in this process.
 
     python3 ipython.py DIRECTORY
 
-kernel.py speaks to the host, as beside jupyter.py; of Jupyter there is no part here. A zygote makes
-the shell ahead: it executes this file under another name and calls prepare. Its forks call begin.
+kernel.py exchanges messages with the host, as for jupyter.py. No part of Jupyter is used. A zygote
+makes the shell ahead: it executes this file as a module and calls prepare. Its forks call begin.
 """
 
 import atexit
@@ -45,7 +45,7 @@ class State:
         self.main, self.filters = sys.modules["__main__"], warnings.filters[:]
 
     def restore(self):
-        """Has the interpreter be as it was then, but for the modules that were imported since."""
+        """Restores the values of that time. Modules imported since stay."""
         names = vars(builtins)
         for name in [name for name in names if name not in self.builtins]:
             del names[name]
@@ -60,7 +60,7 @@ class State:
 
 
 def prepare():
-    """Makes the shell ahead, and leaves the interpreter as one without."""
+    """Makes the shell ahead and restores the interpreter's state."""
     global READY
     before, directory = State(), tempfile.mkdtemp(prefix="yurt-")
     register, atexit.register = atexit.register, lambda function, *arguments, **options: function
@@ -78,7 +78,7 @@ def prepare():
 
 
 def rehearse(shell):
-    """Has the shell load the modules of its first use."""
+    """Uses the shell once, so that it loads its modules."""
     import io
 
     outputs, sys.stderr = (sys.stdout, sys.stderr), io.StringIO()
@@ -97,7 +97,7 @@ def rehearse(shell):
 
 
 def shell_class():
-    """The class of the shell. IPython is imported here, which a template need not have."""
+    """The class of the shell. IPython is imported here, as a template may lack it."""
     import IPython
 
     if IPython.version_info[0] < OLDEST:
@@ -113,15 +113,15 @@ def shell_class():
     class Hook(DisplayHook):
         """Shows the value of a cell's last expression."""
 
-        later = None  # the calls that wait for the answer, where a cell has them wait
+        later = None  # calls that a cell has put off until after the response
 
         def catch_up(self):
-            """Gives the value the names that the next cell knows it by."""
+            """Assigns the value to its names for the next cell."""
             calls, self.later = self.later, None
             for function, argument in calls or ():
                 try:
                     function(argument)
-                except Exception:  # the user's code has put something of its own in their place
+                except Exception:  # the user's code has replaced them
                     pass
 
         def write_output_prompt(self):
@@ -170,21 +170,21 @@ def shell_class():
             raise SystemExit(code)
 
     class ZMQInteractiveShell(InteractiveShell):
-        """The shell. By this name and by "kernel" libraries know that what they show goes to a
-        notebook and to no terminal."""
+        """The shell. By this class name and by "kernel", libraries recognise a notebook, not a
+        terminal."""
 
         displayhook_class, display_pub_class = Type(Hook), Type(Publisher)
         kernel = None
         records = ExecutionInfo, ExecutionResult
         written = staticmethod(_repr_pprint)  # shows a value as repr does
-        callers = IPyAutocall, Macro  # values that are called by their names alone
+        callers = IPyAutocall, Macro  # their names alone call them
         # Plain attributes: see lighten.
         execution_count, last_execution_succeeded, last_execution_result = 1, True, None
         display_formatter = history_manager = prefilter_manager = payload_manager = builtin_trap = display_trap = None
-        shown_by, tables = None, ()  # the formatters, and the tables of those of other types than text
+        shown_by, tables = None, ()  # the formatters, and the tables of those for other types than text
         stock = None  # the transformers without the user's own
         failed = None  # the traceback of the error that was shown last
-        interrupted = False  # code that awaits was interrupted, and says so by a cancellation
+        interrupted = False  # code that awaits was interrupted and raises a cancellation
 
         def init_user_ns(self):
             super().init_user_ns()
@@ -198,7 +198,7 @@ def shell_class():
             return raw_cell + "\n" if plain_python(self, raw_cell) else TIMED.sub(timed, super().transform_cell(raw_cell))
 
         def time_awaiting(self, statement):
-            """%time of code that awaits, which IPython's own compiles as code that does not."""
+            """%time of code that awaits, which IPython's own %time cannot compile."""
             return host.magics_part().timed_awaiting(self.transform_cell(statement), sys._getframe(1).f_locals)
 
         def should_run_async(self, raw_cell, *, transformed_cell=None, **options):
@@ -222,7 +222,7 @@ def shell_class():
             kind, error, trace = sys.exc_info()
             if not options.get("exception_only") or not isinstance(error, SystemExit):
                 super().showtraceback(*arguments, **options)
-            elif error.code not in (None, 0):  # the code says it all, and standard error nothing
+            elif error.code not in (None, 0):  # the exit code suffices, without text on standard error
                 self.failed = lines_of(self.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=1))
 
         def _showtraceback(self, etype, evalue, stb):
@@ -231,7 +231,7 @@ def shell_class():
             self.failed = lines_of(stb)
             try:
                 sys.stderr.write("\n".join(plain(stb)) + "\n")
-            except Exception:  # standard error may be closed, or anything
+            except Exception:  # standard error may be closed
                 pass
 
     ZMQInteractiveShell.__module__, ZMQInteractiveShell.__qualname__ = "ipykernel.zmqshell", ZMQInteractiveShell.__name__
@@ -246,7 +246,7 @@ def make(directory):
     from traitlets.config import Config
 
     config = Config()
-    config.HistoryManager.hist_file = ":memory:"  # without the thread that writes one to the disk
+    config.HistoryManager.hist_file = ":memory:"  # without a thread that writes to disk
     config.InteractiveShell.colors = "nocolor" if IPython.version_info[0] > 8 else "NoColor"
     module = types.ModuleType("__main__")
     module.__builtins__ = builtins
@@ -267,7 +267,7 @@ def make(directory):
 
 
 def timed(call):
-    """The call of %time, or of ours where the code in it awaits."""
+    """The call of %time, or of time_awaiting if its code awaits."""
     return "await get_ipython().time_awaiting(%s)" % call[1] if AWAIT.search(call[1]) else call[0]
 
 
@@ -285,12 +285,12 @@ def finish(coroutine):
 
 
 def plain(traceback):
-    """The parts of a traceback, without colours and without our own frames."""
+    """The parts of a traceback, without colours and without Yurt's frames."""
     ours = ["File %s/" % directory for directory in ((host.HERE, os.path.dirname(host.SELF)) if host else ())]
     parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
     return [part for part in parts if not part.startswith(tuple(ours))]
 
 
 def lines_of(traceback):
-    """The parts that are kept of a traceback."""
+    """The parts of a traceback for the envelope."""
     return [line for line in plain(traceback) if line and not RULE.fullmatch(line)]

@@ -1,20 +1,19 @@
-"""Runs one execution after the other in one interpreter, whose state lasts between them.
+"""Runs executions one after the other in one interpreter, which keeps its state.
 
     python3 kernel.py DIRECTORY
 
-kernel.py is one file in the sandbox, since each file that is opened costs time there. It is
-made of shared.py and of the files of this folder, in this order: base.py has the imports and
-the limits, wire.py the format of messages, show.py displays, explain.py errors, loop.py the
-event loop, history.py In and Out, shell.py IPython's syntax, notebook.py the names that notebooks
-expect, cell.py the compilation of a cell, and main.py the loop.
+kernel.py is one file in the sandbox, since each file takes time to open. It joins shared.py and
+the files of this folder, in this order: base.py has the imports and the limits, wire.py the
+format of messages, show.py displays, explain.py errors, loop.py the event loop, history.py In
+and Out, shell.py IPython's syntax, notebook.py the names that notebooks expect, cell.py the
+compilation of a cell, and main.py the request loop.
 
 The user's code shares this interpreter and can break all of it. An exception in the kernel's
-own code ends the interpreter at once, and the host is told the cause. Needs CPython 3.8 or
-later.
+own code ends the interpreter at once, and the host gets its cause. Needs CPython 3.8 or later.
 
-Many interpreters wait for a first request that never comes. So only modules are imported here
-that Python has loaded anyway or that are written in C; the others are imported after the first
-answer: traceback and json are 2 MB.
+Many interpreters never get a request. So the kernel imports only modules that Python has loaded
+anyway or that are written in C; the others are imported after the first response: traceback and
+json take 2 MB.
 """
 
 
@@ -31,8 +30,8 @@ import builtins
 import io
 import posix
 
-# The kernel's own copy: the user's code may replace len or repr for itself. For the same reason
-# the functions of posix are called here, and not those of os, which are others' to replace.
+# The kernel's own copy: the user's code may replace len or repr. For the same reason the kernel
+# calls the functions of posix, as user code may replace those of os.
 __builtins__ = dict(vars(builtins))
 
 HERE = os.path.abspath(sys.argv[1])
@@ -42,8 +41,8 @@ CONTROL = 3
 SELF = sys._getframe().f_code.co_filename
 
 MAX_ENVELOPE = 8 << 20  # bytes of a result
-MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
-MAX_DISPLAY = 15 << 20  # bytes of one: the host takes 16 MiB of all of an execution
+MAX_DISPLAYS = 256  # of an execution; the host drops further ones
+MAX_DISPLAY = 15 << 20  # bytes of one: the host takes 16 MiB for an execution
 MAX_TYPES = 32  # of a display
 MAX_TYPE = 128  # characters of one's name
 MAX_DISPLAY_ID = 256  # bytes

@@ -2,8 +2,8 @@
 
 
 def standard(name):
-    """A module of the standard library, whatever the user has by the names of those that it
-    needs."""
+    """A module of the standard library, even if user files have the names of its
+    imports."""
     loaded = sys.modules.get(name)
     if name not in STANDARD and loaded is not None and not users(str(getattr(loaded, "__file__", ""))):
         STANDARD[name] = loaded
@@ -26,8 +26,8 @@ stdlib = standard  # as shared.py calls it
 
 
 def find_also(directories):
-    """Looks for modules in more directories, from now on: packages that were installed
-    for one execution stay for those after it. Each comes behind the one before it in the list."""
+    """Adds directories to the module path for good: packages that were installed for one
+    execution stay for those after it. The directories keep their order."""
     at = 1
     for path in directories:
         if path in sys.path:
@@ -38,7 +38,7 @@ def find_also(directories):
 
 
 async def awaited(codes, names, local_names=None):
-    """Runs code of which some awaits: all of it may make tasks of the loop."""
+    """Runs several codes, of which some await; all may create tasks of the loop."""
     value = None
     for code in codes:
         if code is not None:
@@ -49,9 +49,9 @@ async def awaited(codes, names, local_names=None):
 
 
 def expression_at_most(source):
-    """Whether the source looks like one expression: a line that begins as one may, and has nothing
-    that is in no expression, or that Python would warn of twice. Such a line is compiled in one
-    step, and without its tree."""
+    """Whether the source looks like one expression: one line that begins like one, without text that
+    no expression has or that Python would warn of twice. It is then compiled in one step, without
+    a tree."""
     return (
         len(source) <= MAX_LINE
         and source.isascii()
@@ -67,7 +67,7 @@ KEYWORDS = {"import", "from", "del", "pass", "global", "assert", "raise", "retur
 
 
 def silenced(source, node):
-    """Whether the last expression ends in a semicolon, by which its value is not shown."""
+    """Whether a semicolon ends the last expression, so that its value is not shown."""
     lines = source.splitlines()
     rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
     return rest.startswith(b";")

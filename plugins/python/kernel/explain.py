@@ -1,9 +1,9 @@
-"""Why an execution failed: the envelope of an error, and its text on standard error."""
+"""Explains a failed execution: an error's envelope, and its text on standard error."""
 
 
 def explain(error):
-    """The envelope of an error, after showing it on standard error. It answers
-    whatever state the user's code has left the interpreter in."""
+    """Shows an error on standard error and returns its envelope. Must not fail, even if
+    the user's code has broken parts of the interpreter."""
     try:
         trace = show_traceback(error)
         return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": stack(trace)}})
@@ -12,8 +12,8 @@ def explain(error):
 
 
 def explain_exit(exit):
-    """The envelope of a cell that ended itself by sys.exit with a code other than 0. What there
-    is to say of it stands on standard error already."""
+    """The envelope of a cell that called sys.exit with a code other than 0. Standard error has
+    the exit's message already."""
     try:
         trace = standard("traceback").TracebackException(type(exit), exit, beyond_us(exit.__traceback__))
         prune(trace)
@@ -23,20 +23,20 @@ def explain_exit(exit):
 
 
 def show_traceback(error):
-    """Writes the traceback of an error to standard error, from the first line that is the user's, and returns it."""
+    """Writes an error's traceback to standard error, from the user's first line on, and returns it."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
     trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
     prune(trace)
     try:
         flush()
         sys.stderr.write("".join(trace.format()))
-    except Exception:  # standard error may be closed, or anything
+    except Exception:  # standard error may be closed
         pass
     return trace
 
 
 def without_trace(error):
-    """The envelope where even traceback cannot be had."""
+    """The envelope if even traceback cannot be imported."""
     try:
         return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": Raw(b"[]")}})
     except BaseException:
@@ -45,7 +45,7 @@ def without_trace(error):
 
 
 def beyond_us(trace):
-    """The traceback from the first frame that is the user's."""
+    """The traceback from the user's first frame on."""
     first = trace
     while first is not None:
         name = first.tb_frame.f_code.co_filename
@@ -56,7 +56,7 @@ def beyond_us(trace):
 
 
 def prune(trace, depth=0):
-    """Takes our frames out of what the error was caused by, too."""
+    """Removes the kernel's frames from the error's causes, too."""
     for inner in (trace.__cause__, trace.__context__):
         if inner is not None and depth < 20:
             inner.stack[:] = [frame for frame in inner.stack if frame.filename != SELF]
@@ -65,7 +65,7 @@ def prune(trace, depth=0):
 
 
 def stack(trace, depth=0):
-    """The user's lines alone, outermost first; what the error was caused by comes first."""
+    """Only the user's lines, outermost first; an error's cause comes before it."""
     lines = []
     cause, link = trace.__cause__, "The above exception was the direct cause of the following exception:"
     if cause is None and not trace.__suppress_context__:
@@ -75,7 +75,7 @@ def stack(trace, depth=0):
         lines += [list(cause.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE], link]
     mine = standard("traceback").StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
     lines += [text.rstrip("\n") for text in mine.format()]
-    if hasattr(trace, "msg"):  # of a syntax error, this is the line that is wrong
+    if hasattr(trace, "msg"):  # the wrong line of a syntax error
         where = list(trace.format_exception_only())[:-1]
         lines += ["".join(where).rstrip("\n")] if where else []
     return lines[:MAX_STACK]

@@ -1,4 +1,4 @@
-"""The record that a notebook keeps of the cells before: In, Out and the names that begin with an underscore."""
+"""A notebook's record of earlier cells: In, Out and the names that begin with an underscore."""
 
 KEPT_INPUTS = 1000  # cells
 KEPT_INPUT = 16 << 10  # characters of one
@@ -6,7 +6,7 @@ KEPT_OUTPUTS = 50  # values
 
 
 class History:
-    """The last cells and values, in names of the user's code."""
+    """The last cells and values, under names that user code can read."""
 
     def __init__(self):
         self.inputs, self.outputs = [""], {}
@@ -17,7 +17,7 @@ class History:
         names["Out"] = names["_oh"] = self.outputs
 
     def begin(self, names, number, source):
-        """Takes a cell that is about to run."""
+        """Records a cell that is about to run."""
         inputs = self.inputs
         while len(inputs) < number:
             inputs.append("")
@@ -30,8 +30,8 @@ class History:
             names.pop("_i%d" % (number - KEPT_INPUTS), None)
 
     def keep(self, names, number, value):
-        """Takes the value of a cell. The names of the last three are left alone where the user's
-        code has given them a meaning of its own."""
+        """Records the value of a cell. The names of the last three stay unchanged if the user's
+        code has assigned to them."""
         if all(names.get(name) is shown for name, shown in zip(RECALLED, self.recalled)):
             self.recalled = [value] + self.recalled[:2]
             names.update(zip(RECALLED, self.recalled))
@@ -44,7 +44,7 @@ class History:
             names.pop("_%s" % oldest, None)
 
     def forget(self, names):
-        """Lets go of the values."""
+        """Releases the values."""
         for number in self.outputs:
             names.pop("_%s" % number, None)
         self.outputs.clear()

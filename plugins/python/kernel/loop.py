@@ -1,15 +1,15 @@
-"""The event loop of the interpreter: code that awaits runs in it, and tasks that code leaves in it
-go on while the next execution is waited for."""
+"""The event loop of the interpreter: code that awaits runs in it, and its tasks continue while the
+kernel waits for the next request."""
 
 
 class Loop:
-    """The part of the kernel that has to do with asyncio, which is imported when code first needs it."""
+    """The kernel's use of asyncio, which is imported when code first needs it."""
 
     loop = None
-    idling = False  # tasks run, and no execution does
+    idling = False  # tasks run without an execution
 
     def own_loop(self):
-        """The loop: the one that the user's code has made the thread's, or else a new one."""
+        """The loop that the user's code has set for the thread, or else a new one."""
         import asyncio
 
         if self.loop is None or self.loop.is_closed():
@@ -20,12 +20,12 @@ class Loop:
 
     @staticmethod
     def threads_loop():
-        """The loop that asyncio.get_event_loop() returns, or None. To ask it would make one."""
+        """The loop of asyncio.get_event_loop(), or None. Calling that would make a loop."""
         policy = getattr(sys.modules.get("asyncio.events"), "_event_loop_policy", None)
         return getattr(getattr(policy, "_local", None), "_loop", None)
 
     def finish(self, coroutine):
-        """Awaits a coroutine: code with an await at its top level is one."""
+        """Runs a coroutine, such as code with an await at its top level."""
         loop = self.own_loop()
         task = loop.create_task(coroutine)
         try:
@@ -40,19 +40,19 @@ class Loop:
             raise
 
     def before_cancellation(self):
-        """Is called when an interrupt is about to cancel code that awaits."""
+        """Runs before an interrupt cancels code that awaits."""
 
     def wait(self):
         """Returns when a request can be read."""
         if self.loop is not None:
-            if self.threads_loop() is None and not self.loop.is_closed():  # asyncio.run leaves none
+            if self.threads_loop() is None and not self.loop.is_closed():  # asyncio.run has unset it
                 sys.modules["asyncio.events"].set_event_loop(self.loop)
-            self.go_on(once=True)  # a request that is here already does not keep tasks from beginning
+            self.go_on(once=True)  # tasks begin even if a request has come already
         while self.loop is not None and not self.loop.is_closed():
             events = self.ready.poll(0)
             if self.readable(events):
                 return
-            if events:  # the host is away: a descriptor that is opened anew is silent until it is back
+            if events:  # the host has gone: a new descriptor is silent until it is back
                 anew = os.open(REQUESTS, os.O_RDONLY | os.O_NONBLOCK)
                 os.set_blocking(anew, True)
                 os.dup2(anew, self.requests, inheritable=False)
@@ -60,10 +60,10 @@ class Loop:
             if not self.go_on():
                 break
         while not self.readable(self.ready.poll()):
-            os.close(os.open(REQUESTS, os.O_RDONLY))  # the host is away: this waits for it
+            os.close(os.open(REQUESTS, os.O_RDONLY))  # waits until the host is back
 
     def go_on(self, once=False):
-        """Runs the loop until something happens to the requests, or for one turn. Returns whether it can run."""
+        """Runs the loop until the FIFO of requests has an event, or once. Returns whether it can run."""
         loop = self.loop
         try:
             if once:
@@ -77,21 +77,21 @@ class Loop:
                 self.idling = False
                 if not once:
                     loop.remove_reader(self.requests)
-        except KeyboardInterrupt:  # for the request that is here: see interrupt
+        except KeyboardInterrupt:  # meant for the waiting request: see interrupt
             self.interrupted = True
-        except SystemExit:  # of a task, which has ended
+        except SystemExit:  # a task called it and has ended
             pass
         except Exception:
             return False
-        if posix.getpid() != self.pid:  # a fork that fell off the end of a task
+        if posix.getpid() != self.pid:  # a fork that reached the end of a task
             posix._exit(0)
         return True
 
 
 class Tasks:
-    """Has asyncio.create_task and ensure_future work in code that awaits nothing, too, as they do in
-    a notebook: the task goes on when the interpreter next awaits or waits. Until asyncio is imported,
-    this waits for it in the import system."""
+    """Makes asyncio.create_task and ensure_future work without a running loop, as in a notebook: the
+    task runs when the interpreter next awaits or waits. An import hook applies this when asyncio is
+    first imported."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "asyncio.tasks":
@@ -133,7 +133,7 @@ class Tasks:
 
 
 def adapt_asyncio():
-    """Adapts asyncio, which a template can have loaded ahead, or else waits for it."""
+    """Adapts asyncio if a template has preloaded it, or else when it is imported."""
     if "asyncio.tasks" not in sys.modules:
         sys.meta_path.insert(0, Tasks())
         return

@@ -1,9 +1,9 @@
-"""The loop of the kernel.
+"""The request loop of the kernel.
 
-Requests come from the FIFO "requests" in the directory, a JSON object a line. Messages about
-them go to descriptor 3, likewise: "display" for what an execution shows, and "done". With each
-done goes a mark to descriptors 1 and 2: output before it belongs to that execution. SIGINT
-interrupts the execution that runs.
+It reads requests from the FIFO "requests" in the directory, a JSON object a line. It writes
+messages to descriptor 3 in the same format: "display" and "done". With each "done" it writes
+a mark to descriptors 1 and 2: output before the mark belongs to that execution. SIGINT
+interrupts the running execution.
 """
 
 
@@ -11,22 +11,22 @@ INTERRUPTED = b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[
 
 
 class Kernel(Loop):
-    """The loop, and the state of the execution that runs."""
+    """The loop and the state of the running execution."""
 
     def __init__(self):
         self.pid = posix.getpid()
         self.requests = os.open(REQUESTS, os.O_RDONLY | os.O_CLOEXEC)
-        # Where user code does not come upon them by chance.
+        # Numbers that user code does not use by chance.
         self.control = self.aside(CONTROL)
         os.close(CONTROL)
         self.streams = [self.aside(1), self.aside(2)]
         self.buffer = b""
-        # Two, since one may be used by the handler of signals while it waits.
+        # Two, since the signal handler may poll while the loop does.
         self.ready, self.glance = select.poll(), select.poll()
         self.ready.register(self.requests, select.POLLIN)
         self.glance.register(self.requests, select.POLLIN)
-        # Interrupts: user code runs and is interrupted at once; a request is at hand, and
-        # is interrupted before it begins; a message is being written, and goes first.
+        # For interrupts. Running: user code is interrupted at once. Busy: a request is, before
+        # it begins. Writing: the message is finished first.
         self.running = self.busy = self.writing = self.interrupted = False
         self.main, self.turn = _thread.get_ident(), _thread.allocate_lock()
         self.current = None
@@ -36,9 +36,9 @@ class Kernel(Loop):
         self.module = None
         self.history = History()
         self.shell = None  # once code has asked for it
-        self.shown = None  # a list of what %%capture keeps from being shown
-        self.held = b""  # a message that goes with the next
-        self.empty = None  # the standard input of the next execution, where it has none
+        self.shown = None  # the displays that %%capture holds back
+        self.held = b""  # a message to send with the next one
+        self.empty = None  # prepared empty standard input for the next execution
 
     @staticmethod
     def aside(fd):
@@ -58,7 +58,7 @@ class Kernel(Loop):
         request = self.request()
         try:
             self.handle(request)
-        except KeyboardInterrupt:  # it came when the code had just ended
+        except KeyboardInterrupt:  # the code had just ended
             self.running = False
             if "ask" in request:
                 self.tell(request, INTERRUPTED)
@@ -67,9 +67,9 @@ class Kernel(Loop):
         self.complete()
 
     def broken(self, error):
-        """Ends the interpreter: the kernel's own code failed, and would answer no request any more.
-        The host also tells of an interpreter that ends without an answer. Python's own end would
-        wait for the threads of the user's code."""
+        """Ends the interpreter, as the kernel's own code failed and can serve no more requests. The
+        host reports an interpreter that ends without a "done". Python's normal exit would wait for
+        the user's threads."""
         try:
             if posix.getpid() == self.pid:
                 sys.setrecursionlimit(10000)
@@ -84,26 +84,26 @@ class Kernel(Loop):
             posix._exit(1)
 
     def complete(self):
-        """Does ahead, once there is an answer, what the next execution needs; and imports what a
-        failure needs to be explained, while nothing has gone wrong."""
+        """Prepares the next execution after a response, and imports the modules that explain a
+        failure, before one can happen."""
         try:
             self.empty = Stdin(b"")
             if self.count == 1:
                 standard("traceback")
-        except BaseException:  # no more descriptors, or an interrupt; there is a next time
+        except BaseException:  # no free descriptor, or an interrupt; the next call tries again
             pass
 
     def request(self):
         """The next request."""
         self.busy = False
-        # One that came since the last answer is for a request that is here, if any is.
+        # An interrupt since the last response is for a waiting request, if one is there.
         early, self.interrupted = self.interrupted, False
         if early and self.waiting():
             self.interrupted = True
         if not self.buffer:
             self.wait()
         self.busy = True
-        while b"\n" not in self.buffer:  # which is not for long: requests come whole
+        while b"\n" not in self.buffer:  # not for long: requests come whole
             self.buffer += posix.read(self.requests, 65536)
         line, _, self.buffer = self.buffer.partition(b"\n")
         request = decode(line)
@@ -113,12 +113,12 @@ class Kernel(Loop):
         return request
 
     def tell(self, request, envelope):
-        """Says the answer to a question."""
+        """Sends the answer to a question."""
         self.interrupted = False
         self.say(encode({"id": request["id"], "done": {"exit_code": 0, "exiting": False, "envelope": Raw(envelope)}}))
 
     def consider(self, request):
-        """Answers a question about code, which is not run."""
+        """Answers a question about code without running it."""
         _signal.signal(_signal.SIGINT, self.interrupt)
         try:
             self.running = True
@@ -147,7 +147,7 @@ class Kernel(Loop):
             return
         if request["id"] == self.current:
             if self.answer is not None:
-                self.reply(*self.answer)  # the host was restarted and did not hear it
+                self.reply(*self.answer)  # the host has restarted and lost it
             return
         self.current, self.answer = request["id"], None
         self.finish_with(*self.run(request))
@@ -170,7 +170,7 @@ class Kernel(Loop):
         return encode(message), b"\x1eyurt:%s\x1e" % self.current.encode()
 
     def counted(self):
-        """The number of the execution among those of the interpreter; 0 where it has none."""
+        """The execution's number in this interpreter; 0 if executions are not counted."""
         return self.count
 
     def reply(self, message, mark):
@@ -182,7 +182,7 @@ class Kernel(Loop):
         self.say(message)
 
     def say(self, message):
-        """Writes a message whole, whatever threads and interrupts there are."""
+        """Writes a message whole, despite other threads and interrupts."""
         main = _thread.get_ident() == self.main
         with self.turn:
             self.writing = self.writing or main
@@ -200,8 +200,8 @@ class Kernel(Loop):
             raise KeyboardInterrupt
 
     def run(self, request):
-        """Runs a request, and returns its exit code, its envelope and whether the
-        interpreter is to end."""
+        """Runs a request and returns its exit code, its envelope and whether the
+        interpreter must end."""
         self.count += 1
         restore = self.prepare(request)
         try:
@@ -212,11 +212,11 @@ class Kernel(Loop):
                 if self.shell is not None:
                     self.shell.before(request["code"])
                 value, called = self.execute(request["code"], "<cell %d>" % self.count, request.get("handler"))
-                if posix.getpid() != self.pid:  # a fork that fell off the end of the code
+                if posix.getpid() != self.pid:  # a fork that reached the end of the code
                     flush()
                     posix._exit(0)
                 if value is not None:
-                    if type(value) is Leave:  # its name alone
+                    if type(value) is Leave:  # the name without a call
                         value()
                     self.history.keep(self.module.__dict__, self.count, value)
                     show(value, main=True)
@@ -249,7 +249,7 @@ class Kernel(Loop):
             BACKEND.forget()
 
     def prepare(self, request):
-        """Sets up what an execution has to itself, and returns how to take it back."""
+        """Sets up an execution's streams and files, and returns a function that undoes it."""
         for number, stream in enumerate(self.streams, 1):
             try:
                 posix.dup2(stream, number)
@@ -297,7 +297,7 @@ class Kernel(Loop):
         return _thread.get_ident() == self.main and posix.getpid() == self.pid
 
     def waiting(self):
-        """Whether there is a request that was not read yet."""
+        """Whether an unread request is there."""
         return bool(self.buffer) or self.readable(self.glance.poll(0))
 
     @staticmethod
@@ -305,9 +305,9 @@ class Kernel(Loop):
         return any(event & select.POLLIN for _, event in events)
 
     def execute(self, source, filename, handler):
-        """Runs the source, and returns the value of its last expression, or None; and what came
-        of its handler if it was called, or None."""
-        if source.startswith("\ufeff"):  # a byte order mark, which Python takes from a file
+        """Runs the source and returns the value of its last expression, or None; and the result
+        of its handler, or None if that was not called."""
+        if source.startswith("\ufeff"):  # Python accepts a byte order mark only in a file
             source = source[1:]
         SOURCES.keep(filename, source)
         source = automagic(source, self.module.__dict__) or source
@@ -326,7 +326,7 @@ class Kernel(Loop):
         return value if last is not None else None, called
 
     def call(self, function, handler):
-        """Calls a handler, and returns what run returns."""
+        """Calls a handler and returns the same values as run."""
         import time
 
         calls = part("handler.py")
@@ -348,7 +348,7 @@ class Kernel(Loop):
         if expression_at_most(source):
             try:
                 return None, compile(source, filename, "eval", flags, True), False
-            except (SyntaxError, ValueError):  # it is more, or wrong, as is found out below
+            except (SyntaxError, ValueError):  # not one expression, or wrong: tried below
                 pass
         try:
             tree = compile(source, filename, "exec", flags | ONLY_AST, True)
@@ -373,7 +373,7 @@ class Kernel(Loop):
         return body, last, defined
 
     def leave(self):
-        """Does what Python does at its end, while the output is still this execution's."""
+        """Runs Python's exit functions while output still belongs to this execution."""
         import atexit
 
         try:
@@ -398,13 +398,13 @@ def flush():
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
-        except Exception:  # closed, replaced, or nobody reads it
+        except Exception:  # closed, replaced, or without a reader
             pass
 
 
 def settle():
-    """Makes the process one for the user's code."""
-    if not os.path.exists("/etc/fonts/fonts.conf"):  # without any, fontconfig complains on standard error
+    """Prepares the process for the user's code."""
+    if not os.path.exists("/etc/fonts/fonts.conf"):  # fontconfig would complain on standard error
         os.environ.setdefault("FONTCONFIG_FILE", os.path.join(HERE, "fonts.conf"))
     sys.argv[:] = [""]
     if HERE in sys.path[:1]:
@@ -419,7 +419,7 @@ def settle():
 if __name__ == "__main__":
     KERNEL, BACKEND, SOURCES = Kernel(), Backend(), Sources()
     _signal.signal(_signal.SIGINT, KERNEL.interrupt)
-    OURSELVES = sys.modules["__main__"]  # the user's code takes the name; this keeps it alive
+    OURSELVES = sys.modules["__main__"]  # alive, though user code takes its name
     settle()
     furnish(KERNEL)
     KERNEL.serve()

@@ -1,9 +1,9 @@
-"""The names that code of a notebook expects: IPython.display, get_ipython(), input()."""
+"""The names that notebook code expects: IPython.display, get_ipython(), input()."""
 
 
 class Notebook:
-    """Finds, where IPython is not installed, the part of it that shows things, and
-    the backend of matplotlib that shows figures through here."""
+    """The import hook for matplotlib's backend of the kernel and, where IPython is not
+    installed, for IPython's display modules."""
 
     FILES = {"IPython.core.display": "display.py", "IPython.lib.display": "media.py"}
     PACKAGES = ("IPython", "IPython.core", "IPython.lib", "IPython.terminal")
@@ -31,13 +31,13 @@ class Notebook:
             module.FigureCanvas, module.FigureManager = FigureCanvasAgg, FigureManagerBase
             module.show = lambda *ignored, **options: figures()
             return
-        # What is asked for by libraries that find IPython imported, matplotlib among them.
+        # Libraries such as matplotlib read these if IPython is imported.
         module.version_info, module.__version__ = (9, 0, 0, ""), "9.0.0"
         module.get_ipython, module.InteractiveShell = builtins.get_ipython, InteractiveShell
         if name == "IPython":
             module.__getattr__ = submodule
         elif name == "IPython.terminal.interactiveshell":
-            module.TerminalInteractiveShell = type("TerminalInteractiveShell", (), {})  # which this is not
+            module.TerminalInteractiveShell = type("TerminalInteractiveShell", (), {})  # this shell is of no such class
         elif name == "IPython.lib.latextools":
             module.latex_to_png = rich().latex_to_png
         elif name == "IPython.lib.pretty":
@@ -55,7 +55,7 @@ class Notebook:
 
 
 def submodule(name):
-    """A part of IPython that is used without an import of its own, as IPython.display may be."""
+    """A part of IPython that code may use without importing it, such as IPython.display."""
     path = "IPython." + name
     if path not in Notebook.MODULES:
         raise AttributeError("module 'IPython' has no attribute %r: IPython is not installed, and this is what stands in for it" % name)
@@ -72,12 +72,12 @@ class Shells(type):
         return other is builtins.get_ipython()
 
     def __setattr__(cls, name, value):
-        """Has the one shell that there is take what code sets for all."""
+        """Sets the attribute of a class for all shells on the only shell."""
         setattr(user_shell(), name, value)
 
 
 class InteractiveShell(metaclass=Shells):
-    """The class that code asks for the shell."""
+    """The class from which code gets the shell."""
 
     @classmethod
     def initialized(cls):
@@ -89,13 +89,13 @@ class InteractiveShell(metaclass=Shells):
 
 
 def functions(module):
-    """Gives a module the functions that show things."""
+    """Gives a module the display functions."""
     module.display, module.update_display, module.clear_output = display, update_display, clear_output
     module.publish_display_data, module.DisplayHandle = publish_display_data, DisplayHandle
 
 
 class Formatters:
-    """get_ipython().display_formatter, which is read when code first asks it for something."""
+    """get_ipython().display_formatter, which loads rich.py at its first use."""
 
     def __getattr__(self, name):
         return getattr(rich().formatter(), name)
@@ -112,7 +112,7 @@ class Publisher:
 
 
 def its_own_instance(module):
-    """Has code that asks the real IPython for its shell get the one of this kernel."""
+    """Makes the real IPython return this kernel's shell as its own."""
     shell = module.InteractiveShell
     shell.initialized = classmethod(lambda cls: True)
     shell.instance = classmethod(lambda cls, *ignored, **options: builtins.get_ipython())
@@ -127,7 +127,7 @@ def its_own_instance(module):
 
 
 def its_magics(module):
-    """Gives classes of magics that derive from the real IPython's this kernel's shell, which its configuration refuses as a parent."""
+    """Gives subclasses of the real IPython's Magics this kernel's shell, which IPython's configuration refuses as a parent."""
     begin = module.Magics.__init__
 
     def begun(self, shell=None, **options):
@@ -142,7 +142,7 @@ def its_get_ipython(module):
 
 
 def show_pictures(module):
-    """Has PIL's Image.show show a picture here, before it asks programs of the host."""
+    """Makes PIL's Image.show display a picture before it tries to start a viewer."""
 
     class Cell(module.Viewer):
         def show_image(self, image, **options):
@@ -153,7 +153,7 @@ def show_pictures(module):
 
 
 def show_saved(module):
-    """Has a picture that the user's own code saves to a file shown too."""
+    """Makes a picture that the user's code saves to a file shown, too."""
     save = module.Image.save
 
     def saving(self, fp, *arguments, **options):
@@ -167,7 +167,7 @@ def show_saved(module):
 
 
 class Fitted:
-    """Fits modules into the notebook when they are imported, or at once if they were before the fork of this process."""
+    """Adapts modules to the notebook when they are imported, or at once if they were imported before the fork."""
 
     FUNCTIONS = {
         "PIL.ImageShow": show_pictures,
@@ -185,14 +185,14 @@ class Fitted:
                 self.fit(sys.modules[name])
 
     def adopt(self):
-        """Fits those that were imported before the fork of this process."""
+        """Adapts the modules that were imported before the fork."""
         for name in self.names.intersection(sys.modules):
             self.fit(sys.modules[name])
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.names or name in self.loaders:
             return None
-        self.loaders[name] = None  # what the others find is asked for below
+        self.loaders[name] = None  # no recursion; the other finders are asked below
         try:
             for finder in sys.meta_path:
                 spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
@@ -217,13 +217,13 @@ class Fitted:
     def fit(self, module):
         try:
             self.FUNCTIONS[module.__name__](module)
-        except Exception:  # it is of a version that is made in another way, and stays as it is
+        except Exception:  # another version of the module, which stays unchanged
             pass
 
 
 class Backend:
-    """Has matplotlib, when it is imported here, take our backend: not by the
-    environment, which other processes inherit."""
+    """Sets matplotlib's backend when it is imported: not by the environment, which other
+    processes would inherit."""
 
     NAME = "MPLBACKEND"
 
@@ -236,8 +236,8 @@ class Backend:
         return None
 
     def adopt(self):
-        """Has matplotlib take it that was imported before the fork of this process, when it had
-        chosen none yet."""
+        """Sets the backend of a matplotlib that was imported before the fork, unless it has
+        one."""
         matplotlib = sys.modules.get("matplotlib")
         if matplotlib is not None:
             matplotlib.rcParams["backend"] = os.environ.get(self.NAME) or self.module
@@ -249,7 +249,7 @@ class Backend:
 
 
 def furnish(kernel):
-    """Makes the module that the user's code is in, and what it expects of a notebook."""
+    """Makes the module of the user's code, with the names that notebooks have."""
     module = type(sys)("__main__")
     module.__builtins__ = builtins
     kernel.module = sys.modules["__main__"] = module
@@ -271,7 +271,7 @@ def furnish(kernel):
 
 
 class Stdin(io.TextIOWrapper):
-    """What the request gave. input() beyond its end is refused: nobody is there to type."""
+    """The stdin of the request. input() fails at its end, as no user can type more."""
 
     def __init__(self, data):
         super().__init__(io.BytesIO(data), encoding="utf-8", errors="replace")
@@ -281,7 +281,7 @@ class Stdin(io.TextIOWrapper):
 
 
 def ask(prompt="", /):
-    """input(), from what the request gave."""
+    """input(), from the stdin of the request."""
     sys.stdout.write(str(prompt))
     line = sys.stdin.readline()
     if not line:

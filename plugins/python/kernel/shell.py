@@ -1,7 +1,7 @@
-"""IPython's syntax, as far as a cell has any, and the shell that get_ipython() returns. The larger
-part is in files that are read when code first needs them: syntax.py, shell.py and magics.py."""
+"""IPython's syntax in cells, and the shell that get_ipython() returns. The larger part is in files
+that are read when code first needs them: syntax.py, shell.py and magics.py."""
 
-# What a cell of one line may begin with for the magic of that name, unless the user gave the name a meaning.
+# A cell of one line that begins with one of these calls the magic, unless user code has set the name.
 AUTOMAGIC = {
     "alias", "cat", "cd", "conda", "cp", "env", "history", "less", "ls", "lsmagic", "magic", "man", "matplotlib", "mkdir",
     "more", "mv", "pip", "precision", "pwd", "rm", "rmdir", "run", "time", "timeit", "uv", "who", "who_ls", "whos",
@@ -10,10 +10,10 @@ ASSIGNMENTS = "=", ","
 
 
 class ZMQInteractiveShell:
-    """What get_ipython() returns. By this name and by "kernel" libraries know that what
-    they show goes to a notebook and to no terminal, pandas how much of a frame it shows."""
+    """The shell of get_ipython(). By this class name and by "kernel", libraries recognise a
+    notebook, and pandas decides how much of a frame to show."""
 
-    __module__ = "ipykernel.zmqshell"  # by which plotly knows a notebook
+    __module__ = "ipykernel.zmqshell"  # plotly recognises a notebook by it
     kernel, config = True, {}
 
     def __getattr__(self, name):
@@ -25,28 +25,28 @@ class ZMQInteractiveShell:
 
 
 def shell_part():
-    """The module of shell.py, which finds this program in the name host."""
+    """The module of shell.py. Its name host refers to this program."""
     module = part("shell.py")
     module.host = OURSELVES
     return module
 
 
 def magics_part():
-    """The module of magics.py, which has what magics do."""
+    """The module of magics.py, which implements magics."""
     module = part("magics.py")
     module.host, module.shell = OURSELVES, shell_part()
     return module
 
 
 def user_shell():
-    """The shell, with all that there is of it."""
+    """The shell, completed by shell.py."""
     if KERNEL.shell is None:
         builtins.get_ipython().events
     return KERNEL.shell
 
 
 class Extensions:
-    """Finds, where IPython is not installed, the parts of it by which code adds magics."""
+    """The import hook for IPython's modules of magics, where IPython is not installed."""
 
     PACKAGES = ("IPython.utils",)
     MODULES = PACKAGES + (
@@ -70,7 +70,7 @@ class Extensions:
 
 
 def automagic(source, names):
-    """The source as a magic, where it is a line that begins as one and means nothing in Python; else None."""
+    """The source as a call of a magic, if its line begins like one and is no Python; else None."""
     line = source.strip()
     word, _, rest = line.partition(" ")
     if word not in AUTOMAGIC or "\n" in line or word in names or rest.lstrip().startswith(ASSIGNMENTS):
@@ -79,7 +79,7 @@ def automagic(source, names):
 
 
 def may_differ(source):
-    """Whether it is worth a look: few cells that do not compile have anything of IPython's."""
+    """A quick check for IPython's syntax: few cells that do not compile have any."""
     return (
         any(mark in source for mark in ("%", "!", "?", ">>>", "In ["))
         or source.lstrip("\n")[:1] in (" ", "\t")
@@ -89,8 +89,8 @@ def may_differ(source):
 
 
 def translated(source, filename, flags):
-    """The tree of a cell that is no Python, once what IPython adds is taken for what it means, and
-    its source; None if the cell has none of that."""
+    """The tree and the source of a cell after translating IPython's syntax to Python; None if the
+    cell has no such syntax."""
     if not may_differ(source):
         return None
     syntax = part("syntax.py")

@@ -1,14 +1,14 @@
-"""What an execution shows: the MIME types of a value, figures, and display()."""
+"""Displays of an execution: the MIME types of a value, figures, and display()."""
 
 
 def bundle(value, include=None, exclude=None):
-    """The MIME bundle of a value. What is said about it, its metadata, is left out."""
-    if type(value) in SIMPLE and not include and not exclude:  # which have no other representation
+    """The MIME bundle of a value, without its metadata."""
+    if type(value) in SIMPLE and not include and not exclude:  # without other representations
         return {"text/plain": plain(value)}
     if type(value) in CONTAINERS and not include and not exclude:
         try:
             return {"text/plain": plain(value)}
-        except Exception:  # of what it holds; it is told below
+        except Exception:  # from an element's repr; reported below
             pass
     return rich().formatter().format(value, include, exclude)[0]
 
@@ -20,25 +20,25 @@ def plain(value):
     try:
         text, whole = part("pretty.py").pretty(value, MAX_TEXT)
         return text if whole else text + "… (the rest is left out)"
-    except (RecursionError, OSError):  # nested too deep for the printer; or the file of it was removed
+    except (RecursionError, OSError):  # nested too deep for the printer, or its file was removed
         return repr(value)[:MAX_TEXT]
 
 
 FLOATS = {"form": None}  # of %precision
-SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # which repr writes as a notebook does
+SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # repr writes them as a notebook does
 CONTAINERS = {list, tuple, dict, set, frozenset}
 PARTS = {}
 
 
 def part(name):
-    """The module in a file of ours, which is read when it is first needed, unless a zygote has
-    compiled it ahead."""
+    """The module in a file of Yurt, which is read at its first use unless a zygote has compiled
+    it ahead."""
     if name not in PARTS:
         module = type(sys)("yurt_" + name.partition(".")[0])
         code = globals().get("AHEAD", {}).get(name)
         if code is None:
             with open(os.path.join(HERE, name), "rb") as file:
-                # In our name, for tracebacks to leave it out.
+                # Under this file's name, so that tracebacks omit it.
                 code = compile(file.read(), SELF, "exec")
         exec(code, module.__dict__)
         PARTS[name] = module
@@ -46,7 +46,7 @@ def part(name):
 
 
 def rich():
-    """The module of rich.py, which knows what a value has beside its text."""
+    """The module of rich.py, which makes representations other than text."""
     module = part("rich.py")
     module.host = OURSELVES
     return module
@@ -64,7 +64,7 @@ def show(value, main=False, display_id=None, update=False):
 
 
 def publish(data, main=False, display_id=None, update=False):
-    """Tells the host of a display."""
+    """Sends a display to the host."""
     if KERNEL.shown is not None:
         KERNEL.shown.append(data)
         return
@@ -79,14 +79,14 @@ def publish(data, main=False, display_id=None, update=False):
 
 
 def tell(message):
-    """Tells the host of a display, and that it takes the place of all before it where that was asked for."""
+    """Sends a display to the host, with the order to clear earlier ones if clear_output(wait=True) ran."""
     if posix.getpid() != KERNEL.pid:
         return
     if CLEARED:
         message["clear"] = True
         CLEARED.clear()
     line = encode({"id": KERNEL.current, "display": message})
-    if message.get("main"):  # nothing but the done comes after it, as a rule
+    if message.get("main"):  # as a rule, only the "done" follows
         KERNEL.held += line + b"\n"
     else:
         flush()
@@ -94,12 +94,12 @@ def tell(message):
 
 
 def cleaned(data):
-    """The types of a display as the host takes them, and whether any is left out for its size."""
+    """The representations that the host accepts, and whether any was too large."""
     clean, room, cut = {}, MAX_DISPLAY, False
     for mime, shown in data.items():
         mime = str(mime)
         if not is_type(mime) or len(clean) == MAX_TYPES:
-            continue  # the host takes it for a forgery
+            continue  # the host would refuse it as forged
         if isinstance(shown, (bytes, bytearray)):
             shown = binascii.b2a_base64(shown, newline=False).decode()
         try:
@@ -122,11 +122,11 @@ def encode_value(value):
     return dumps(value).encode()
 
 
-CLEARED = []  # not empty where the next display clears those before it
+CLEARED = []  # not empty if the next display clears earlier ones
 
 
 def clear_output(wait=False):
-    """Takes back what this execution has shown: at once, or when it shows the next. Output stays."""
+    """Clears this execution's displays, at once or before the next one. Output stays."""
     if KERNEL.shown is not None:
         KERNEL.shown.clear()
         return
@@ -155,7 +155,7 @@ def figures_after_error():
 
 
 class DisplayHandle:
-    """What display(…, display_id=…) returns: lets the display be shown anew."""
+    """The result of display(…, display_id=…), which can update the display."""
 
     def __init__(self, display_id=None):
         self.display_id = new_id() if display_id is None else display_id
@@ -187,7 +187,7 @@ def display(*objs, include=None, exclude=None, transient=None, display_id=None, 
         clear_output(wait=True)
     for value in objs:
         data = value if raw else bundle(value, include, exclude)
-        if data:  # nothing where it showed itself
+        if data:  # empty if the value displayed itself
             publish(data, display_id=display_id, update=update)
     return DisplayHandle(display_id) if display_id is not None else None
 
@@ -198,5 +198,5 @@ def update_display(obj, *, display_id, **options):
 
 
 def publish_display_data(data, metadata=None, *, transient=None, update=False, **ignored):
-    """Shows representations that are made already."""
+    """Shows ready-made representations."""
     publish(data, display_id=(transient or {}).get("display_id"), update=update)

@@ -2,14 +2,14 @@
 
 
 class Raw:
-    """JSON that is written already."""
+    """Text that is JSON already."""
 
     def __init__(self, data):
         self.data = data
 
 
 def encode(message):
-    """The message as JSON in bytes; what it holds is ours but for strings."""
+    """The message as JSON in bytes; only its strings come from user code."""
     if isinstance(message, Raw):
         return message.data
     if isinstance(message, dict):
@@ -23,7 +23,7 @@ def encode(message):
 
 
 def dumps(value, strings=_json.encode_basestring_ascii):
-    """json.dumps, without numbers that JSON does not have."""
+    """json.dumps, but it refuses NaN and infinity."""
     return "".join(_json.make_encoder({}, refuse, strings, None, ":", ",", False, False, False)(value, 0))
 
 
@@ -32,7 +32,7 @@ def refuse(value):
 
 
 class Scan:
-    """How decode reads JSON: as json does."""
+    """The options of decode, those of json."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -40,5 +40,5 @@ class Scan:
 
 
 def decode(data):
-    """What JSON without white space around it says."""
+    """Reads JSON without white space around it."""
     return _json.make_scanner(Scan)(data.decode(), 0)[0]
