@@ -1,7 +1,7 @@
 """Figures of matplotlib as data: the type, the title, the axes and the series of each chart.
 
-What is drawn is read back from the artists, so that it does not matter which library drew it. The
-figure stays as it is. kernel.py reads this when the first figure is shown.
+The data is read from the artists of the figure, so that it does not matter which library drew it.
+The figure is not changed. kernel.py reads this file when the first figure is shown.
 """
 
 import math
@@ -15,19 +15,19 @@ MAX_FIGURE_POINTS = 20_000
 MAX_TICKS = 200
 MAX_LABEL = 1000  # characters
 NOTCHED = 11, 12  # corners of a box with a notch
-CLOSE = 1e-6  # of the width of a box: two numbers that are the same but for rounding
+CLOSE = 1e-6  # of the width of a box: the tolerance for rounding
 
 LINE, SCATTER, BAR, PIE, BOX, SUPERCHART, UNKNOWN = "line", "scatter", "bar", "pie", "box_and_whisker", "superchart", "unknown"
 
 
 class Room:
-    """How many points may still be written."""
+    """The number of points that may still be written."""
 
     def __init__(self):
         self.left, self.truncated = MAX_FIGURE_POINTS, False
 
     def places(self, count):
-        """Which of so many points are written: all, or some at equal distances, the first and the last among them."""
+        """The indices of the points to write: all, or some at equal distances with the first and the last."""
         most = max(2, min(MAX_POINTS, self.left))
         if count <= most:
             self.left -= count
@@ -43,7 +43,7 @@ class Room:
 
 
 def figure_data(figure):
-    """The charts of a figure, or None where it has none."""
+    """The charts of a figure, or None if it has no chart."""
     room = Room()
     every = [axes for axes in figure.get_axes() if axes.get_visible() and not colorbar(axes)]
     if not any(axes.has_data() for axes in every):
@@ -64,7 +64,7 @@ def colorbar(axes):
 
 
 def chart(axes, room):
-    """One chart, as all there is in a pair of axes."""
+    """The chart in a pair of axes."""
     x, y = Axis(axes, "x"), Axis(axes, "y")
     kind, series, more = UNKNOWN, [], {}
     if axes.name == "rectilinear":
@@ -98,7 +98,7 @@ def content(axes, x, y, room):
 
 
 def decoration(patch, axes):
-    """Whether a patch belongs to bars, or marks a region from one side of the axes to the other."""
+    """Whether a patch belongs to bars, or marks a region across the axes."""
     return patch.get_transform() != patch.get_patch_transform() + axes.transData or any(patch in container for container in axes.containers)
 
 
@@ -142,7 +142,7 @@ class Axis:
         return self.places
 
     def label_at(self, place):
-        """The text of the axis at a place: the name that is nearest, or the number itself."""
+        """The text of the axis at a place: the nearest tick's label, or the number itself."""
         self.ticks()
         if self.named and self.places:
             near = min(range(len(self.places)), key=lambda at: abs(self.places[at] - place))
@@ -152,7 +152,7 @@ class Axis:
         return value if isinstance(value, str) else number_text(place)
 
     def value(self, place):
-        """A place on the axis as the value there: a moment of a date axis, else the number."""
+        """The value at a place on the axis: a moment on a date axis, else the number."""
         if self.scale() != "datetime":
             return number(place)
         frequency = getattr(self.axes, "freq", None)  # with it pandas counts periods
@@ -179,7 +179,7 @@ class Axis:
 
 
 def unit(label):
-    """The part of an axis's label in brackets, as in "Time (s)"."""
+    """The unit in an axis's label, in brackets as in "Time (s)"."""
     found = re.search(r"(?:^|\s)(?:\(([^()]+)\)|\[([^\[\]]+)\])", label or "")
     return (found.group(1) or found.group(2)).strip() if found else None
 
@@ -189,7 +189,7 @@ def text(value):
 
 
 def given(artist):
-    """The label that an artist was given; matplotlib's own begin with an underscore."""
+    """The label of an artist, unless it is one of matplotlib's, which begin with an underscore."""
     label = str(artist.get_label())
     return None if label.startswith("_") else text(label)
 
@@ -207,7 +207,7 @@ def number_text(value):
 
 
 def simple(value, axis):
-    """A value as the user gave it, in JSON: a number, a text, or a moment in ISO 8601."""
+    """The user's value for JSON: a number, a text, or a moment in ISO 8601."""
     if isinstance(value, str):
         return value[:MAX_LABEL]
     if hasattr(value, "to_timestamp"):  # a period of pandas
@@ -229,7 +229,7 @@ def pairs(xs, ys, x, y, room):
 
 
 def picked(values, at, axis):
-    """The values at these places, numbers of an array all at once."""
+    """The values at these indices, in one step for an array of numbers."""
     if getattr(getattr(values, "dtype", None), "kind", "") in "fiu" and hasattr(values, "tolist") and axis.scale() != "datetime":
         values = values.filled(math.nan) if hasattr(values, "filled") else values
         return [number(value) for value in values[at].tolist()]
@@ -238,7 +238,7 @@ def picked(values, at, axis):
 
 
 def data_lines(axes):
-    """The lines that show data: not those from one side of the axes to the other, nor parts of error bars."""
+    """The lines that show data: not lines across the axes, nor parts of error bars."""
     parts = []
     for container in axes.containers:
         if type(container).__name__ == "ErrorbarContainer":
@@ -256,7 +256,7 @@ def line(artist, x, y, room):
 
 
 def scatter(artist, x, y, room):
-    """Points, whose values matplotlib keeps as places on the axes."""
+    """The points of a scatter plot, which matplotlib keeps as places on the axes."""
     places = artist.get_offsets()
     places = places.filled(math.nan) if hasattr(places, "filled") else places  # a masked value is missing
     at = room.places(len(places))
@@ -273,7 +273,7 @@ def direction(container):
 
 
 def bar(container, x, y, room):
-    """The bars of a group: a value each, where it begins, and what the other axis says there."""
+    """The bars of a group, each with its value, its start, and its label on the other axis."""
     upright = direction(container) == "vertical"
     across, along = (x, y) if upright else (y, x)
     bars = []
@@ -299,7 +299,7 @@ def pie(wedges, room):
 
 
 class Box:
-    """A box of a box plot, as it is drawn: from one quartile to the other, along the axis of values."""
+    """A box of a box plot, which spans the quartiles along the axis of values."""
 
     def __init__(self, across, along):
         self.left, self.right = across
@@ -307,10 +307,10 @@ class Box:
         self.centre = (self.left + self.right) / 2
         self.width = self.right - self.left
         self.median, self.whiskers, self.points = None, [], []
-        self.widest = 0.0  # of the lines across the box: caps are short, the line of the mean comes later
+        self.widest = 0.0  # line across the box: caps are shorter, the line of the mean comes later
 
     def take(self, across, along, joined):
-        """Takes a line that belongs to the box: its median, a whisker, or the points outside."""
+        """Adds a line of the box: its median, a whisker, or the outliers."""
         near = lambda a, b: abs(a - b) <= CLOSE * max(self.width, abs(a), CLOSE)  # noqa: E731
         if not all(self.left - self.width <= place <= self.right + self.width for place in across):
             return
@@ -335,7 +335,7 @@ class Box:
 
 
 def boxes(axes):
-    """The boxes of a box plot, each once, and which way they stand; no boxes where there is no such plot."""
+    """The boxes of a box plot, each once, and their orientation; no boxes if the axes have no box plot."""
     outlines = [patch.get_path().vertices for patch in axes.patches if type(patch).__name__ == "PathPatch"]
     others = []
     for one in axes.lines:
@@ -350,7 +350,7 @@ def boxes(axes):
         found = {}
         for points in outlines:
             sides = [(float(points[:, way].min()), float(points[:, way].max())) for way in (across, along)]
-            if len(points) in NOTCHED:  # the notch may reach beyond the quartiles, which are where it begins and turns
+            if len(points) in NOTCHED:  # a notch may reach beyond the quartiles, which are at its ends and its turn
                 sides[1] = tuple(sorted((float(points[0, along]), float(points[5, along]))))
             box = Box(*sides)
             if len(points) in NOTCHED:

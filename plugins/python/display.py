@@ -1,5 +1,5 @@
-"""The classes of IPython.core.display that hold something to be shown, for templates that have no
-IPython: each shows what IPython's of that name shows. kernel.py adds the functions."""
+"""The display classes of IPython.core.display, for templates without IPython: each shows the same
+as IPython's class of that name. kernel.py adds the functions."""
 
 import binascii
 import html
@@ -46,7 +46,7 @@ def fetched(url):
 
 
 class DisplayObject:
-    """Something to be shown: data, or the content of a file or a URL."""
+    """Data to show, or the content of a file or a URL."""
 
     _read_flags = "r"
     metadata = None
@@ -140,7 +140,7 @@ class SVG(DisplayObject):
         if svg is not None:
             from xml.dom import minidom
 
-            # Only the element is shown: what comes before it in a file has no place in a page.
+            # Only the element is shown: a page must not contain a file's lines before it.
             found = minidom.parseString(svg).getElementsByTagName("svg")
             svg = found[0].toxml() if found else svg
         self._data = svg.decode(errors="replace") if isinstance(svg, bytes) else svg
@@ -150,7 +150,7 @@ class SVG(DisplayObject):
 
 
 class ProgressBar(DisplayObject):
-    """A bar that shows itself anew when its progress changes, and can be iterated over."""
+    """A bar that updates its display when its progress changes. Iterating over it advances it."""
 
     def __init__(self, total):
         self.total, self._progress = total, 0
@@ -192,7 +192,7 @@ class ProgressBar(DisplayObject):
 
 
 class JSON(DisplayObject):
-    """A list or a dict, not text that holds JSON."""
+    """A list or a dict, not JSON text."""
 
     _data = None
 
@@ -238,7 +238,7 @@ LOAD = "await new Promise((loaded, failed) => {const e = document.createElement(
 
 
 class Javascript(TextDisplayObject):
-    """A script, which runs after libraries and style sheets that it names."""
+    """A script, which runs after its libraries and style sheets have loaded."""
 
     def __init__(self, data=None, url=None, filename=None, lib=None, css=None):
         self.lib, self.css = ([one] if isinstance(one, str) else one or [] for one in (lib, css))
@@ -262,7 +262,7 @@ def of_png(data):
 
 def of_jpeg(data):
     at = 2
-    while data[at + 1] not in (0xC0, 0xC1, 0xC2, 0xC3):  # which begin a frame
+    while data[at + 1] not in (0xC0, 0xC1, 0xC2, 0xC3):  # markers that begin a frame
         at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
     height, width = struct.unpack(">HH", data[at + 5 : at + 9])
     return width, height
@@ -282,11 +282,11 @@ def of_webp(data):
     return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
 
 
-FORMATS = {"png": of_png, "jpeg": of_jpeg, "gif": of_gif, "webp": of_webp}  # and how to find width and height
+FORMATS = {"png": of_png, "jpeg": of_jpeg, "gif": of_gif, "webp": of_webp}  # functions that find width and height
 
 
 def format_of(data):
-    """The format that the first bytes of a picture say."""
+    """The format by a picture's first bytes."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "png"
     if data.startswith(b"\xff\xd8"):
@@ -301,7 +301,7 @@ def sizes(width, height):
 
 
 class Image(DisplayObject):
-    """A picture: embedded, or, where it is at a URL, referred to."""
+    """A picture, embedded or as a reference to a URL."""
 
     _read_flags = "rb"
 
@@ -375,7 +375,7 @@ class Image(DisplayObject):
 
 
 class Video(DisplayObject):
-    """A film: referred to, or embedded where that is asked for."""
+    """A film, as a reference or embedded."""
 
     def __init__(
         self, data=None, url=None, filename=None, embed=False, mimetype=None, width=None, height=None, html_attributes="controls",

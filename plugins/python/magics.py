@@ -1,6 +1,6 @@
-"""What magics do. Read when code first uses one.
+"""Implements magics. Read when code first uses one.
 
-kernel.py puts itself here in the name host, and the module of shell.py in the name shell.
+kernel.py sets the name host to itself, and shell to the module of shell.py.
 """
 
 import gc
@@ -9,7 +9,7 @@ import sys
 import time
 
 host = shell = None
-LINE, CELL = {}, {}  # functions by the names of their magics
+LINE, CELL = {}, {}  # functions by names of magics
 NO_EFFECT = {
     "alias_magic", "autoawait", "automagic", "autoreload", "autosave", "aimport", "code_wrap", "colors", "config", "doctest_mode", "gui",
     "logoff", "logon", "logstart", "logstate", "logstop", "matplotlib", "pdb", "pprint", "unload_ext", "xmode",
@@ -82,7 +82,7 @@ def fail(message):
 
 
 def refuse(name, kind, user):
-    """Says that there is no such magic, and which is nearest."""
+    """Reports an unknown magic and names the most similar one."""
     from difflib import get_close_matches
 
     mark, other = ("%%", "line") if kind == "cell" else ("%", "cell")
@@ -97,7 +97,7 @@ def refuse(name, kind, user):
 
 
 def options(text, flags, kind):
-    """The letters before the text as options, with their values: a letter with a colon after it has one."""
+    """The options before the text, with their values. In flags, a colon follows a letter with a value."""
     found, rest = {}, text.lstrip()
     while rest.startswith("-") and len(rest) > 1 and rest[1].isalpha():
         word, _, after = rest.partition(" ")
@@ -128,7 +128,7 @@ def number(given, letter, default, kind, most):
 
 
 def user_names():
-    """The names that the user has given."""
+    """The names that user code has defined."""
     hidden = {"In", "Out", "display", "exit", "quit", "get_ipython"}
     return sorted(name for name in host.KERNEL.module.__dict__ if not name.startswith("_") and name not in hidden)
 
@@ -146,7 +146,7 @@ def words(text):
 
 
 def span(seconds):
-    """A time in three digits and a unit that suits it."""
+    """A duration with three digits and a suitable unit."""
     if seconds >= 60:
         parts, whole = [], int(seconds)
         for unit, size in ("d", 86400), ("h", 3600), ("min", 60), ("s", 1):
@@ -160,7 +160,7 @@ def span(seconds):
 
 
 def of_code(function):
-    """Marks a magic whose line is code: no value is put in place of {name} there, and it sees the names of its function."""
+    """Marks a magic whose line is code: {name} is not replaced in it, and it sees the local names of the caller."""
     function._ipython_magic_no_var_expand = function.needs_local_scope = True
     return function
 
@@ -194,7 +194,7 @@ async def timed_awaiting(source, local_ns):
 
 
 class Timing:
-    """Says how long the code in its block took."""
+    """Prints the time that its block takes."""
 
     def __enter__(self):
         import resource
@@ -209,7 +209,7 @@ class Timing:
 
 
 class TimeitResult:
-    """What %timeit -o returns."""
+    """The result of %timeit -o."""
 
     def __init__(self, loops, repeat, all_runs, compile_time, precision):
         self.loops, self.repeat, self.all_runs = loops, repeat, all_runs
@@ -231,7 +231,7 @@ class TimeitResult:
 @line("timeit")
 @of_code
 def timeit(text, body="", local_ns=None):
-    """Says how long a statement takes on average: -n loops, -r runs, -o returns the result, -q prints nothing."""
+    """Says how long a statement takes on average: -n loops, -r runs, -o returns the result, -q prints no text."""
     given, statement = options(text, "n:r:tcp:qov", "%timeit")
     repeat = number(given, "r", "7", "%timeit", 10000)
     setup, code = (statement, body) if body else ("", statement)
@@ -263,7 +263,7 @@ def timeit_cell(text, body, local_ns):
 
 
 def enough(inner):
-    """How many loops take a run long enough to be measured."""
+    """The number of loops that makes a run long enough to measure."""
     for exponent in range(10):
         if inner(range(10**exponent), time.perf_counter) >= LEAST:
             break
@@ -271,7 +271,7 @@ def enough(inner):
 
 
 def inner_loop(setup, code, local_ns):
-    """A function that runs the code so many times, and returns how long that took."""
+    """A function that runs the code a number of times and returns the time it took."""
     import ast
 
     frame = "def inner(_it, _timer):\n    pass\n    _begun = _timer()\n    for _i in _it:\n        pass\n    return _timer() - _begun\n"
@@ -280,14 +280,14 @@ def inner_loop(setup, code, local_ns):
     function.body[2].body = parsed(code) or function.body[2].body
     function.body[0:1] = parsed(setup) or function.body[0:1]
     made, names = {}, host.KERNEL.module.__dict__
-    if local_ns is not names:  # of a function
+    if local_ns is not names:  # the call is in a function
         names = {**names, **(local_ns or {})}
     exec(compile(ast.fix_missing_locations(tree), "<timeit>", "exec"), names, made)
     return made["inner"]
 
 
 def parsed(source):
-    """The statements of source code, which may have magics in it."""
+    """The statements of source code, which may contain magics."""
     try:
         return compile(source, "<timeit>", "exec", host.ONLY_AST | host.KERNEL.futures, True).body
     except SyntaxError:
@@ -362,7 +362,7 @@ def lines_of_cell(text, body):
 
 @line("pip")
 def pip(text):
-    """Runs pip; an installation is one into the session."""
+    """Runs pip, which installs packages into the session."""
     host.KERNEL.module.__dict__["_exit_code"] = shell.system("%s -m pip %s" % (quoted(sys.executable), text))
 
 
@@ -518,7 +518,7 @@ def environment(text):
 
 @line("run")
 def run_file(text):
-    """Runs a file as a program, and takes over the names that it gives."""
+    """Runs a file as a program and adds its names to the user's."""
     given, rest = options(text, "inetdpm:", "%run")
     argv = ([given["m"]] if "m" in given else []) + words(rest)
     if not argv:
@@ -549,7 +549,7 @@ def file_of(name):
 
 
 def run_path(path, names, main):
-    """Runs a file in these names, or else in those of a module of its own, and returns them."""
+    """Runs a file in these names, or else in a new module, and returns the names."""
     with open(path, "rb") as file:
         data = file.read()
     shared = host.KERNEL.module.__dict__
@@ -562,7 +562,7 @@ def run_path(path, names, main):
         module = type(sys)("__main__" if main else os.path.splitext(os.path.basename(path))[0])
         module.__file__, module.__builtins__ = path, host.builtins
         sys.modules["__main__"] = module if main else sys.modules["__main__"]
-        KEPT.append(module)  # functions of it look for its names
+        KEPT.append(module)  # its functions need its names
         names = module.__dict__
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     try:
@@ -595,7 +595,7 @@ def show_file(text):
 
 
 def chosen(text):
-    """The names of the user whose values have one of the types, of all if none is given."""
+    """The user's names whose values have one of the types; without a type, all names."""
     names, types = host.KERNEL.module.__dict__, text.split()
     return [name for name in user_names() if not types or type(names[name]).__name__ in types]
 
@@ -670,11 +670,11 @@ def delete(text):
         raise NameError("name '%s' is not defined" % text.strip())
 
 
-# What a notebook shows
+# Displays
 
 
 def shown_as(name):
-    """A cell magic that shows its body as a class of IPython.display does."""
+    """A cell magic that shows its body through a class of IPython.display."""
 
     def show_cell(text, body):
         import IPython.display
@@ -691,7 +691,7 @@ CELL.update({name: shown_as(kind) for name, kind in (
 
 
 class Captured:
-    """What %%capture keeps."""
+    """The output and displays that %%capture has kept."""
 
     def __init__(self, out, err, shown):
         self._out, self._err, self._shown = out, err, shown
@@ -721,7 +721,7 @@ class Captured:
 
 
 class Shown:
-    """A display that was captured."""
+    """A captured display."""
 
     def __init__(self, data):
         self.data, self.metadata = data, {}
@@ -737,7 +737,7 @@ class Shown:
 
 
 class Capture:
-    """Keeps what is printed and shown within a with statement."""
+    """Keeps the output and displays of a with statement."""
 
     def __init__(self, stdout=True, stderr=True, display=True):
         self.wanted = stdout, stderr, display
@@ -780,7 +780,7 @@ def capture(text, body):
 
 
 class Magics:
-    """What %lsmagic shows."""
+    """The result of %lsmagic."""
 
     def __init__(self, lines, cells):
         self.lines, self.cells = lines, cells
@@ -803,7 +803,7 @@ def show_usage():
 
 @line("load_ext", "reload_ext")
 def load_extension(text):
-    """Has an extension that is there put its magics in; those of IPython's own are not needed."""
+    """Loads an extension's magics. IPython's own extensions are not needed."""
     name = text.strip()
     if not name:
         return fail("%load_ext takes the name of an extension")
@@ -818,7 +818,7 @@ def load_extension(text):
 
 @line("config")
 def configure(text):
-    """Has two effects: InteractiveShell.ast_node_interactivity, and InlineBackend.figure_formats."""
+    """Sets InteractiveShell.ast_node_interactivity or InlineBackend.figure_formats."""
     name, given, value = text.replace(" ", "").partition("=")
     if given and name.endswith(".ast_node_interactivity"):
         host.KERNEL.shell.ast_node_interactivity = value.strip("'\"")
@@ -828,7 +828,7 @@ def configure(text):
 
 @line("precision")
 def precision(text):
-    """How floats are shown: a number of digits, a format, or as ever."""
+    """Sets how floats are shown: a number of digits, a format, or the default."""
     text = text.strip()
     form = "%%.%sf" % text if text.isdigit() else text
     try:
@@ -872,7 +872,7 @@ def history(text):
 
 
 def ranges(text, last):
-    """The numbers that 1-3 5 means."""
+    """The numbers in ranges such as 1-3 5."""
     found = []
     for word in text.split():
         begin, dash, end = word.partition("-")
@@ -910,7 +910,7 @@ LINE.update(dict.fromkeys(("pdoc", "pdef", "pfile"), inspect_name))
 
 
 def looked_up(name):
-    """The value of a name as it is written before a question mark, and whether there is one."""
+    """The value of the name before a question mark, and whether it has one."""
     try:
         return eval(name, shell.names_at(1)), True
     except Exception:

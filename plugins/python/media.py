@@ -1,4 +1,4 @@
-"""The classes of IPython.lib.display, for templates that have no IPython: sounds, frames of other
+"""The classes of IPython.lib.display, for templates without IPython: sounds, frames with other
 pages, links to files, and source code."""
 
 import base64
@@ -58,7 +58,7 @@ class Audio(DisplayObject):
 
 
 def wav(samples, rate, normalize):
-    """The file of a sound that has these samples, or a list of them for each channel."""
+    """A WAV file with these samples, or with a list of samples for each channel."""
     import array
     import io
     import wave
@@ -168,7 +168,7 @@ class FileLinks(FileLink):
         self.terminal_display_formatter = terminal_display_formatter or self.as_text
 
     def files(self, directory, names):
-        """Those of the names that are shown."""
+        """The names that are shown."""
         suffixes = self.included_suffixes
         shown = [name for name in names if os.path.isfile(os.path.join(directory, name))]
         return [name for name in shown if suffixes is None or os.path.splitext(name)[1] in suffixes]

@@ -1,6 +1,6 @@
-"""How a value is written in a notebook: as IPython does it, so that what does not fit in
-a line is broken at its brackets, sets are sorted, and classes and functions are named in
-full. kernel.py reads this when the first value comes that is not written by repr alone."""
+"""Writes values as IPython does: text that is too long for a line is broken at brackets, sets
+are sorted, and classes and functions have full names. kernel.py reads this at the first
+value for which repr does not suffice."""
 
 import collections
 import contextlib
@@ -13,33 +13,33 @@ MOST = 1000  # items of one collection
 
 
 class Enough(Exception):
-    """There is more than anybody reads."""
+    """The text has reached its limit."""
 
 
 class Group:
-    """What is broken as a whole or not at all."""
+    """A part of the text whose breaks are used all together or not at all."""
 
     def __init__(self, depth):
         self.depth, self.breaks, self.broken = depth, 0, False
 
 
 class Break:
-    """A place where a line may end."""
+    """A possible end of a line."""
 
     def __init__(self, sep, indentation, group):
         self.sep, self.indentation, self.group = sep, indentation, group
 
 
 class Printer:
-    """What a _repr_pretty_ method gets. Text is held back while it is not known whether
-    it fits in the line; where it does not, the outermost group is broken first."""
+    """The printer that a _repr_pretty_ method gets. It holds text back until it knows whether
+    the text fits in the line; if not, it breaks the outermost group first."""
 
     def __init__(self, limit):
         self.limit = limit
         self.written, self.length, self.column = [], 0, 0
         self.held, self.width = collections.deque(), 0
         self.groups = [Group(0)]
-        self.open = [[self.groups[0]]]  # by depth: groups that can still be broken
+        self.open = [[self.groups[0]]]  # groups that can still be broken, by depth
         self.indentation = 0
         self.max_seq_length, self.verbose, self.max_width = MOST, False, WIDTH
         self.stack = []
@@ -87,11 +87,11 @@ class Printer:
             self.release(group)
 
     def outermost(self):
-        """The outermost group that has a place to break at, which is broken from now on."""
+        """Marks the outermost group with a break as broken and returns it."""
         for groups in self.open:
             for place, group in enumerate(reversed(groups)):
                 if group.breaks:
-                    del groups[place]  # counted from the wrong end, as IPython does: lines are to be the same
+                    del groups[place]  # counted from the wrong end like IPython, for the same lines
                     group.broken = True
                     return group
             for group in groups:
@@ -100,7 +100,7 @@ class Printer:
         return None
 
     def release(self, group):
-        """Writes what is held as far as the group's last break, and the text after it."""
+        """Writes the held text up to the group's last break, and the text after it."""
         while group.breaks:
             self.put(self.held.popleft())
         while self.held and isinstance(self.held[0], str):
@@ -176,7 +176,7 @@ class Printer:
 
 
 def how(value):
-    """The function that writes the value: the first that a class of it has."""
+    """The function that writes the value, from the first of its classes that has one."""
     for cls in type(value).__mro__:
         if NAMED:
             named = NAMED.pop((cls.__module__, cls.__name__), None)
@@ -209,7 +209,7 @@ def by_address(value, p, cycle):
 
 
 def items(values, p, write):
-    """Writes items with a comma between, where lines may end."""
+    """Writes items with commas, after which lines may end."""
     for number, value in enumerate(values):
         if number:
             p.text(",")
@@ -278,7 +278,7 @@ def mapping(start, end):
 
 
 class Raw:
-    """Text that stands for itself where a value is written."""
+    """Text that is written without quotes in place of a value."""
 
     def __init__(self, text):
         self.text = text
@@ -302,7 +302,7 @@ def call(p, name, *args, **named):
 
 
 def constructor(arguments):
-    """Of a class whose values are written as the call that makes one."""
+    """The function for a class whose values are written as constructor calls."""
 
     def write(value, p, cycle):
         args, named = ((Raw("..."),), {}) if cycle else arguments(value)
@@ -324,7 +324,7 @@ def full_name(thing):
 
 
 def kind(value, p, cycle):
-    """A class, unless its metaclass says how."""
+    """Writes a class, unless its metaclass has an own repr."""
     if next(cls for cls in type(value).__mro__ if "__repr__" in cls.__dict__) is not type:
         by_repr(value, p, cycle)
     else:
@@ -332,7 +332,7 @@ def kind(value, p, cycle):
 
 
 def function(value, p, cycle):
-    import inspect  # which takes longer to import than all else here
+    import inspect  # slower to import than all other modules here
 
     name = full_name(value)
     try:
@@ -387,11 +387,11 @@ KNOWN = {
     collections.Counter: constructor(lambda v: ((dict(v.most_common()),) if v else (), {})),
     collections.UserList: constructor(lambda v: ((v.data,), {})),
 }
-NAMED = {}  # of classes that were not imported yet when a function was registered for them, by module and name
+NAMED = {}  # functions for classes that were not imported when registered, by module and name
 
 
 def pretty(value, limit):
-    """The value as text, and whether all of it, which is of at most so many characters."""
+    """The value as text of at most limit characters, and whether that is all of it."""
     p, whole = Printer(limit), True
     try:
         p.pretty(value)
@@ -402,7 +402,7 @@ def pretty(value, limit):
 
 
 def furnish(module, limit, for_type):
-    """Gives IPython.lib.pretty, where IPython is not installed, its functions."""
+    """Fills the stand-in for IPython.lib.pretty."""
     module.pretty = lambda obj, *ignored, **options: pretty(obj, limit)[0]
     module.pprint = lambda obj, *ignored, **options: print(pretty(obj, limit)[0])
     module.PrettyPrinter = module.RepresentationPrinter = Printer

@@ -1,6 +1,6 @@
-"""The MIME types that a value is shown in, as IPython finds them, and what is shown of figures,
-frames and pictures beside that. kernel.py reads this when the first value comes that has more
-than its text, and puts itself here in the name host.
+"""The MIME representations of a value, found in IPython's way, and the data of figures, frames and
+pictures. kernel.py reads this at the first value that has more than text, and sets the name host
+to itself.
 """
 
 import io
@@ -11,7 +11,7 @@ host = None
 MAX_ROWS = 1000  # of a frame, as data
 MAX_CELLS = 200_000
 MAX_FRAME = 2 << 20  # bytes
-MAX_SAVED = 8  # pictures that an execution saves and that are shown for it
+MAX_SAVED = 8  # saved pictures that are shown for an execution
 
 FRAME = "application/vnd.dataresource+json"
 CHART = "application/vnd.yurt.chart+json"
@@ -31,8 +31,8 @@ TYPES = (  # in the order in which IPython asks for them
 
 
 def attempt(function, *arguments, **options):
-    """What a function of the user's returns that makes a representation. One that fails costs its
-    own type: its traceback is shown, and the cell goes on."""
+    """Calls a user's function that makes a representation. If it fails, only that type is missing:
+    its traceback is shown, and the cell continues."""
     try:
         return function(*arguments, **options)
     except NotImplementedError:
@@ -43,7 +43,7 @@ def attempt(function, *arguments, **options):
 
 
 def method(value, name):
-    """The method of a value, if it has one and is no class and no object that has every method."""
+    """The method of a value; None for a class and for an object that claims every name."""
     try:
         if isinstance(value, type) or getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
             return None
@@ -54,12 +54,12 @@ def method(value, name):
 
 
 def pair(shown):
-    """A representation and what is said about it."""
+    """A representation and its metadata."""
     return shown if isinstance(shown, tuple) and len(shown) == 2 else (shown, None)
 
 
 class Formatter:
-    """Makes one MIME type of values: by a function that was registered for their class, or by a method of theirs."""
+    """Makes one MIME type of values, by a function that is registered for their class or by their method."""
 
     def __init__(self, mime, name, kinds, otherwise=None):
         self.format_type, self.print_method, self.kinds, self.otherwise = mime, name, kinds, otherwise
@@ -83,7 +83,7 @@ class Formatter:
 
     @staticmethod
     def asked():
-        """Has every value looked up: numbers, strings and lists may be shown in another way from now on."""
+        """Ends the shortcut for numbers, strings and lists, as user code may now format them, too."""
         host.SIMPLE.clear()
         host.CONTAINERS.clear()
 
@@ -97,7 +97,7 @@ class Formatter:
         return self.known(typ) is not None
 
     def for_type(self, typ, func=None):
-        """Registers a function for a class, or for its name with its module; returns the one before."""
+        """Registers a function for a class, or for its module and name; returns the earlier function."""
         if isinstance(typ, str):
             module, _, name = typ.rpartition(".")
             return self.for_type_by_name(module, name, func)
@@ -139,7 +139,7 @@ class Formatter:
         return self.otherwise(value) if self.otherwise is not None else None
 
     def right(self, shown):
-        """The representation, if it is of a kind that the type can have."""
+        """The representation, if its Python type suits the MIME type."""
         if shown is None or isinstance(pair(shown)[0], self.kinds):
             return shown
         kinds = " or ".join(kind.__name__ for kind in self.kinds)
@@ -148,7 +148,7 @@ class Formatter:
 
 
 class Plain(Formatter):
-    """Makes text of values; functions that are registered get the printer too."""
+    """Makes text of values; registered functions also get the printer."""
 
     def __init__(self):
         super().__init__("text/plain", "_repr_pretty_", TEXT)
@@ -160,7 +160,7 @@ class Plain(Formatter):
 
 
 class DisplayFormatter:
-    """What get_ipython().display_formatter is."""
+    """The object get_ipython().display_formatter."""
 
     def __init__(self):
         self.formatters = {"text/plain": Plain()}
@@ -179,7 +179,7 @@ class DisplayFormatter:
     active_types = format_types
 
     def format(self, value, include=None, exclude=None):
-        """The representations of a value, and what is said about them."""
+        """The representations of a value and their metadata."""
         if self.shows_itself(value):
             return {}, {}
         data, about = self.bundled(value, include, exclude)
@@ -205,7 +205,7 @@ class DisplayFormatter:
         return function is not None or found is not None
 
     def bundled(self, value, include, exclude):
-        """What _repr_mimebundle_ says, of the types that are asked for."""
+        """The result of _repr_mimebundle_, of the requested types."""
         function, found = self.mimebundle_formatter.known(type(value)), method(value, "_repr_mimebundle_")
         if function is not None:
             data, about = pair(attempt(function, value))
@@ -222,7 +222,7 @@ FORMATTER = []
 
 
 def formatter():
-    """The one of this interpreter."""
+    """The only formatter of this interpreter."""
     if not FORMATTER:
         FORMATTER.append(DisplayFormatter())
     return FORMATTER[0]
@@ -235,7 +235,7 @@ FIGURE = "matplotlib.figure", "Figure"
 
 
 def use_formats(display, *formats, **options):
-    """Has figures shown in these formats: png, retina, jpeg, svg, pdf."""
+    """Sets the formats of figures: png, retina, jpeg, svg, pdf."""
     for name in formats:
         if name not in PICTURES:
             raise ValueError("a figure is shown as %s; %r is none of these" % (", ".join(sorted(PICTURES)), name))
@@ -253,7 +253,7 @@ def set_matplotlib_formats(*formats, **options):
 
 
 def picture(figure, name, options):
-    """A figure as a picture, or None where it has nothing on it."""
+    """A figure as a picture, or None if it is empty."""
     if not figure.axes and not figure.lines:
         return None
     twice = name in ("retina", "png2x")
@@ -265,7 +265,7 @@ def picture(figure, name, options):
 
 
 def latex_to_png(s, encode=False, backend=None, wrap=False, color="Black", scale=1.0):
-    """A formula as a picture, as IPython makes one with matplotlib; None where matplotlib cannot."""
+    """A formula as a picture, as IPython makes it with matplotlib; None if matplotlib cannot."""
     try:
         import matplotlib
         from matplotlib import font_manager, mathtext
@@ -290,7 +290,7 @@ def chart_data(value):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return host.part("charts.py").figure_data(value)
-    except Exception:  # of a library's version that is made in another way, or of a figure that is half made
+    except Exception:  # an unknown version of matplotlib, or an unfinished figure
         return None
 
 
@@ -298,7 +298,7 @@ def chart_data(value):
 
 
 def frame_data(value):
-    """A data frame as data: its rows up to a bound, with a schema."""
+    """A data frame as data: its first rows with a schema."""
     library, _, _ = type(value).__module__.partition(".")
     if library not in ("pandas", "polars") or type(value).__name__ != "DataFrame":
         return None
@@ -312,7 +312,7 @@ def frame_data(value):
         if len(text) > MAX_FRAME:
             return None
         data = host.decode(text.encode())
-    except Exception:  # columns of the same name, or what has no JSON
+    except Exception:  # columns of the same name, or values without JSON
         return None
     if rows < value.shape[0]:
         data.update(truncated=True, rows=value.shape[0])
@@ -349,7 +349,7 @@ SAVED = {"of": None, "count": 0}
 
 
 def counted():
-    """Whether a picture that was saved is shown: the first few of an execution are."""
+    """Counts a saved picture and returns whether it is among the first few, which are shown."""
     if SAVED["of"] != host.KERNEL.current:
         SAVED.update(of=host.KERNEL.current, count=0)
     SAVED["count"] += 1
@@ -357,7 +357,7 @@ def counted():
 
 
 def enrich(shell):
-    """Has IPython's own shell show frames and figures as data too."""
+    """Makes IPython's own shell show frames and figures as data, too."""
     from IPython.core.formatters import JSONFormatter
     from traitlets import ObjectName, Unicode
 

@@ -1,7 +1,7 @@
-"""The shell that get_ipython() returns, and the commands that it runs. Read when code first asks
-for one of either.
+"""The shell of get_ipython(), and the commands that it runs. Read when code first uses one of
+them.
 
-kernel.py puts itself here in the name host.
+kernel.py sets the name host to itself.
 """
 
 import _signal
@@ -12,20 +12,20 @@ import sys
 import time
 
 host = None
-INTERRUPT_GRACE = 0.5  # seconds that an interrupted command has until it is killed
+INTERRUPT_GRACE = 0.5  # seconds from an interrupt of a command until it is killed
 PAUSE = 0.005
 PYTHONS = "python", "python3"
 
 
 class UsageError(Exception):
-    """A magic was called in a way that it does not know."""
+    """A magic got arguments that it does not know."""
 
 
 UsageError.__module__ = "builtins"  # tracebacks write its name alone
 
 
 class Lines(list):
-    """What `x = !command` gives: the lines of its output, and other ways to see them."""
+    """The value of `x = !command`: the lines of its output, with methods to select some."""
 
     @property
     def l(self):  # noqa: E743 as IPython calls it
@@ -54,7 +54,7 @@ class Lines(list):
     paths = p
 
     def grep(self, pattern, prune=False, field=None):
-        """The lines that have the pattern, or for which it is true."""
+        """The lines that match the pattern or function."""
         import re
 
         matches = pattern if callable(pattern) else lambda text: re.search(pattern, text, re.IGNORECASE)
@@ -68,7 +68,7 @@ class Lines(list):
         return type(self)(" ".join(words[n] for n in numbers if -len(words) <= n < len(words)) for words in split)
 
     def sort(self, field=None, nums=False):
-        """The lines in the order of a column, as numbers if asked so."""
+        """The lines in the order of a column, as text or as numbers."""
 
         def key(line):
             text = column(line, field)
@@ -89,7 +89,7 @@ def column(line, field):
 
 
 def expand(text, names):
-    """The text with {expression} and $name replaced by their values; as it is, if one has none."""
+    """The text with values in place of {expression} and $name; unchanged if one has no value."""
     try:
         return "".join(pieces(text, names))
     except Exception:
@@ -106,14 +106,14 @@ def pieces(text, names):
 def value_of(field, spec, conversion, names):
     try:
         value, spec = eval(field + (":" + spec if spec else ""), names), ""
-    except SyntaxError:  # the colon was none of a slice
+    except SyntaxError:  # the colon was not in a slice
         value = eval(field, names)
     value = {"r": repr, "s": str, "a": ascii}.get(conversion, lambda same: same)(value)
     return format(value, spec)
 
 
 def dollars(text, names):
-    """$name and $name.attribute; $$name is $name for the command."""
+    """Replaces $name and $name.attribute; $$name becomes $name for the command."""
     before, mark, rest = text.partition("$")
     while mark:
         yield_escaped = rest.startswith("$")
@@ -125,7 +125,7 @@ def dollars(text, names):
         if yield_escaped:
             before += "$" + name
         elif name.partition(".")[0] in names and name.partition(".")[0].isidentifier():
-            dots = name[len(name.rstrip(".")) :]  # of a sentence
+            dots = name[len(name.rstrip(".")) :]  # they end a sentence
             before += str(eval(name.rstrip("."), names)) + dots
         else:
             before += "$" + name
@@ -135,7 +135,7 @@ def dollars(text, names):
 
 
 def frame_at(depth):
-    """The frame of the user's code that called from so many frames above."""
+    """The frame of the user's code that many frames above the caller."""
     frame = sys._getframe(depth + 1)
     while frame.f_code.co_filename == host.SELF and frame.f_back is not None:
         frame = frame.f_back
@@ -143,7 +143,7 @@ def frame_at(depth):
 
 
 def names_at(depth):
-    """The names that code sees which called from so many frames above."""
+    """The names that the code sees that many frames above the caller."""
     frame = frame_at(depth + 1)
     names = dict(frame.f_globals)
     names.update(frame.f_locals)
@@ -151,7 +151,7 @@ def names_at(depth):
 
 
 def interpreter():
-    """The shell of commands."""
+    """The path of the shell that runs commands."""
     for path in os.environ.get("SHELL"), "/bin/bash", "/usr/bin/bash":
         if path and os.access(path, os.X_OK):
             return path
@@ -170,8 +170,8 @@ def found(program):
 
 
 def run(argv, stdin=None, stdout=None, stderr=None):
-    """Runs a program to its end, and returns its exit code, or the number of its signal below zero.
-    Each of the others is a descriptor, or None for the one of the cell. An interrupt ends the program first."""
+    """Runs a program to its end and returns its exit code, or minus the number of its signal. Each
+    stream is a descriptor, or None for the cell's. An interrupt first ends the program."""
     host.flush()
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((stdin, stdout, stderr)) if fd is not None]
     status = Child(found(argv[0]), argv, actions).wait()
@@ -181,7 +181,7 @@ def run(argv, stdin=None, stdout=None, stderr=None):
 
 
 class Child:
-    """A program that runs, in a process group of its own, for an interrupt to end all of it."""
+    """A running program. An interrupt ends its whole process group."""
 
     def __init__(self, path, argv, actions):
         held = Held()
@@ -192,7 +192,7 @@ class Child:
             self.early = held.let_go()
 
     def wait(self):
-        """Its status, once it has ended."""
+        """Waits for its end and returns its status."""
         try:
             if self.early:
                 raise KeyboardInterrupt
@@ -206,7 +206,7 @@ class Child:
             raise
 
     def end(self):
-        """Interrupts the program, and kills what does not heed it."""
+        """Interrupts the program, and then kills the processes that are left."""
         until = time.monotonic() + INTERRUPT_GRACE
         gone = False
         for number in (_signal.SIGINT, _signal.SIGKILL):
@@ -217,14 +217,14 @@ class Child:
             while not gone and (number == _signal.SIGKILL or time.monotonic() < until):
                 try:
                     gone = posix.waitpid(self.pid, os.WNOHANG)[0] == self.pid
-                except OSError:  # someone else waited for it
+                except OSError:  # user code has waited for it
                     gone = True
                 time.sleep(0 if gone else PAUSE)
             if gone and number == _signal.SIGINT and not self.group_left(until):
                 return
 
     def group_left(self, until):
-        """Whether processes of the group are left when their time is up."""
+        """Whether processes of the group are left at that time."""
         while time.monotonic() < until:
             try:
                 posix.killpg(self.pid, 0)
@@ -235,7 +235,7 @@ class Child:
 
 
 class Held:
-    """Keeps interrupts back, until it lets them go: in the main thread, where they come."""
+    """Holds back interrupts in the main thread, which is the one that gets them."""
 
     def __init__(self):
         kernel = host.KERNEL
@@ -244,7 +244,7 @@ class Held:
             kernel.running = False
 
     def let_go(self):
-        """Returns whether an interrupt came."""
+        """Stops holding back and returns whether an interrupt came."""
         if not self.main:
             return False
         kernel = host.KERNEL
@@ -254,7 +254,7 @@ class Held:
 
 
 class Output:
-    """A file in memory that a program writes to, so that it is never waited for beyond its end."""
+    """A file in memory for a program's output: a pipe could stay open after the program's end."""
 
     def __init__(self):
         self.fd = os.memfd_create("output")
@@ -272,12 +272,12 @@ class Output:
 
 
 def captured():
-    """Whether what a cell prints goes elsewhere than to its standard output, as under %%capture."""
+    """Whether a cell's output is redirected, as by %%capture."""
     return sys.stdout is not sys.__stdout__
 
 
 class Given:
-    """The standard input of the execution, for a program to read on in."""
+    """The rest of the execution's standard input, for a program."""
 
     def __init__(self):
         stream = sys.stdin
@@ -287,7 +287,7 @@ class Given:
             self.fd, self.data = in_memory(rest), rest
 
     def give_back(self):
-        """Leaves to input() what the program did not read."""
+        """Returns the unread rest to input()."""
         if self.fd is not None:
             read = os.lseek(self.fd, 0, os.SEEK_CUR)
             sys.stdin = host.Stdin(self.data[read:])
@@ -303,19 +303,19 @@ def in_memory(data):
 
 
 def system(command):
-    """Runs a command of the shell, whose output is the cell's, and returns its exit code."""
+    """Runs a shell command with the cell's output, and returns its exit code."""
     try:
         return script(argv_of(command))
     finally:
-        if "install" in command:  # packages are found that were looked for in vain before
+        if "install" in command:  # finds packages that Python has missed before
             import importlib
 
             importlib.invalidate_caches()
 
 
 def argv_of(command):
-    """The command for the shell. Where it knows no python or pip it has those of this interpreter:
-    Debian's Python is python3."""
+    """The command for the shell. If PATH has no python or pip, it uses this interpreter's: Debian
+    names Python python3."""
     import shlex
 
     before = ""
@@ -326,7 +326,7 @@ def argv_of(command):
 
 
 def script(argv):
-    """Runs a program for a cell: with its standard input, and where it prints."""
+    """Runs a program with a cell's standard input and output."""
     given = Given()
     try:
         if not captured():
@@ -342,7 +342,7 @@ def script(argv):
 
 
 def output(command):
-    """The exit code of a command of the shell, and its output and errors in one text."""
+    """The exit code of a shell command, and its output and errors in one text."""
     given = Given()
     try:
         with Output() as out:
@@ -353,7 +353,7 @@ def output(command):
 
 
 class Result:
-    """What came of code that was run by run_cell."""
+    """The result of run_cell."""
 
     def __init__(self, value, error):
         self.result, self.error_in_exec, self.error_before_exec = value, error, None
@@ -368,7 +368,7 @@ class Result:
 
 
 class Events:
-    """Functions that are called around each cell."""
+    """Functions that run before and after each cell."""
 
     NAMES = "pre_execute", "pre_run_cell", "post_execute", "post_run_cell", "shell_initialized"
 
@@ -387,7 +387,7 @@ class Events:
         self.callbacks[event].remove(function)
 
     def trigger(self, event, *arguments):
-        """Calls the functions of an event. One that fails is reported, and costs the cell nothing else."""
+        """Calls the functions of an event. The failure of one is reported and has no other effect."""
         for function in list(self.callbacks[event]):
             try:
                 takes = getattr(getattr(function, "__code__", None), "co_argcount", len(arguments)) - hasattr(function, "__self__")
@@ -398,23 +398,23 @@ class Events:
 
 
 class Cell:
-    """What functions of pre_run_cell and post_run_cell are given."""
+    """The argument of the functions of pre_run_cell and post_run_cell."""
 
     def __init__(self, source):
         self.raw_cell, self.store_history, self.silent, self.cell_id = source, True, False, None
 
 
 class ZMQInteractiveShell:
-    """The shell, with all that there is of it."""
+    """The complete shell."""
 
-    __module__ = "ipykernel.zmqshell"  # by which plotly knows a notebook
+    __module__ = "ipykernel.zmqshell"  # plotly recognises a notebook by it
     kernel, config = True, {}
     ast_node_interactivity = "last_expr"
     autoawait = True
 
     def begin(self):
         self.events = Events()
-        self.given = {"line": {}, "cell": {}}  # magics of the user's
+        self.given = {"line": {}, "cell": {}}  # the user's magics
         host.KERNEL.shell = self
 
     @property
@@ -442,7 +442,7 @@ class ZMQInteractiveShell:
         self.events.trigger("post_run_cell", result)
 
     def show_more(self, tree):
-        """Has a cell show the values that ast_node_interactivity says."""
+        """Makes a cell show the values that ast_node_interactivity selects."""
         import ast
 
         mode, last = self.ast_node_interactivity, len(tree.body) - 1
@@ -533,7 +533,7 @@ class ZMQInteractiveShell:
         self.user_ns.update(variables)
 
     def run_cell(self, raw_cell, store_history=False, silent=False, **ignored):
-        """Runs code as a cell within this one; an error is shown, and returned in the result."""
+        """Runs code as a cell within this one. Shows an error and returns it in the result."""
         try:
             value = run_text(raw_cell)
         except Exception as error:
@@ -554,7 +554,7 @@ class ZMQInteractiveShell:
             self.given[kind][magic_name or func.__name__] = func
 
     def register_magics(self, *objects):
-        """Takes the magics of instances, or of classes, that have any."""
+        """Registers the magics of instances or classes."""
         for thing in objects:
             thing = thing(shell=self) if isinstance(thing, type) else thing
             for attribute in dir(thing):
@@ -570,18 +570,18 @@ class ZMQInteractiveShell:
         host.magics_part().show_usage()
 
     def set_next_input(self, text, replace=False):
-        """Does nothing: there is no next cell to be filled."""
+        """Has no effect, as there is no next cell to fill."""
 
     enable_gui = set_custom_exc = set_next_input
 
 
 def run_text(source):
-    """Runs source code that is a part of the cell, and returns the value of the last expression."""
+    """Runs a part of the cell and returns the value of its last expression."""
     return run_compiled(*compiled(source))
 
 
 def compiled(source):
-    """The code of a part of the cell, under its name and with its lines: the body and the last expression."""
+    """The code of a part of the cell, with the cell's name and line numbers: the body and the last expression."""
     whole = host.SOURCES.text
     at = whole.rfind(source.rstrip("\n")) if source.strip() else -1
     padding = "\n" * whole.count("\n", 0, at) if at > 0 else ""

@@ -1,9 +1,9 @@
-"""Turns what IPython adds to Python into Python: magics, shell commands, help, prompts and indented
-cells. Read when a cell does not compile as it is, so code that is Python never comes here.
+"""Translates IPython's syntax to Python: magics, shell commands, help, prompts and indented cells.
+Read only when a cell does not compile, so valid Python never passes through here.
 
-The text is read line by line, where a line is one of Python's: it can span several of the file in
-brackets, in a string, or after a backslash. Each stays where it is, for errors to have the numbers
-of the user's own lines.
+The text is read by logical lines of Python: one can span several lines of the file in brackets,
+in a string, or after a backslash. Lines keep their numbers, so that errors name the user's own
+lines.
 """
 
 import re
@@ -30,7 +30,7 @@ CELL = re.compile(r"%%(!|[^\W\d][\w.]*)[ \t]*(.*)")
 HELP = re.compile(r"(%{0,2}(?!\d)[\w*]+(?:\.[\w*]+|\[[^\[\]]+\])*)[ \t]*(\?\??)$")
 ASKED = re.compile(r"\?\??[ \t\r]*(?:\n|\Z)")
 AWAITING = re.compile(r"%time[ \t]+.*\bawait\b", re.DOTALL)
-MAX_HELP = 400  # characters of a line that asks for help
+MAX_HELP = 400  # characters of a line with a question mark
 CALL = "get_ipython()."
 AWAITS = "await " + CALL
 COMMON_ESCAPES = "%!?"
@@ -38,8 +38,8 @@ RARE_ESCAPES = ",;/"
 
 
 def translate(source, awaits=True):
-    """Returns the source in Python and the numbers of the lines that are others than the user's. With awaits,
-    a line that times code which awaits is awaited itself, for the event loop runs already then."""
+    """Returns the source in Python and the numbers of the lines that were changed. With awaits, the event
+    loop will run already, so a line that times code with an await is awaited itself."""
     lines = source.replace("\r\n", "\n").split("\n")
     plain = unprompted(unindented(lines))
     first = first_of_cell(plain)
@@ -50,14 +50,14 @@ def translate(source, awaits=True):
 
 
 def unindented(lines):
-    """The lines without the space that the first has before it, and so the others."""
+    """The lines without the indentation of the first."""
     first = next((line for line in lines if line.strip()), "")
     space = BLANK.match(first).group()
     return [line[len(space) :] if space and line.startswith(space) else line for line in lines]
 
 
 def unprompted(lines):
-    """The lines without the prompts of an interpreter, where they begin with one."""
+    """The lines without an interpreter's prompts, if they begin with one."""
     shown = [line for line in lines if line.strip()][:2]
     if not shown:
         return lines
@@ -70,7 +70,7 @@ def unprompted(lines):
 
 
 def first_of_cell(lines):
-    """The number of the line with the magic that the whole cell is for, or None. Comments may stand before it."""
+    """The number of the line with a magic for the whole cell, or None. Comments may stand before it."""
     for number, line in enumerate(lines):
         if line.startswith("%%"):
             return number if CELL.match(line) and not HELP.fullmatch(line.rstrip()) else None
@@ -85,7 +85,7 @@ def cell_call(line, body):
 
 
 def line_call(text, awaits=False):
-    """The call that a line is for which begins with a mark of IPython's; None if it is none."""
+    """The Python call for a line that begins with a mark of IPython; None if it has no such meaning."""
     if text.startswith("!!"):
         return CALL + "getoutput(%r)" % text[2:].strip()
     if text.startswith("!"):
@@ -116,12 +116,12 @@ def help_call(name, more):
 
 
 class Reader:
-    """Goes through a text, and makes another of it."""
+    """Reads a text and writes its translation."""
 
     def __init__(self, text, awaits=True):
         self.text, self.at, self.awaits = text, 0, awaits
         self.made, self.changed = [], set()
-        self.line, self.counted = 1, 0  # how many lines there are up to which character
+        self.line, self.counted = 1, 0  # the number of lines up to a character, and the character
 
     def translate(self):
         while self.at < len(self.text):
@@ -134,8 +134,8 @@ class Reader:
         return "".join(self.made), self.changed
 
     def rest(self, begin):
-        """What a mark begins, to the end of its line or of those that are joined to it; reading
-        goes on after them. And how many lines end in it."""
+        """Reads from a mark to the end of its line and of the lines joined to it. Returns the text
+        and the number of line ends in it."""
         end, joined = self.line_end(begin), []
         while self.text[begin:end].endswith("\\") and end < len(self.text):
             joined.append(self.text[begin : end - 1].strip())
@@ -163,14 +163,14 @@ class Reader:
             self.at += 1
 
     def change(self, start, line, more):
-        """Takes the line for the text that begins there, and as many empty ones as it had more."""
+        """Replaces the text from start by the line and adds empty lines to keep the count."""
         self.line += self.text.count("\n", self.counted, start)
         self.counted = start
         self.changed.add(self.line)
         self.made.append(line + "\n" * more)
 
     def python(self, start):
-        """Reads one line of Python's."""
+        """Reads one logical line of Python."""
         depth = 0
         while True:
             found = TOKEN.search(self.text, self.at)
@@ -187,7 +187,7 @@ class Reader:
         self.made.append(self.text[start : self.at])
 
     def given(self, start):
-        """x = !command and x = %magic."""
+        """Translates x = !command and x = %magic."""
         target = self.text[start : self.at]
         rest, more = self.rest(self.at)
         if rest.startswith("!"):
@@ -198,7 +198,7 @@ class Reader:
         self.newline()
 
     def asks(self, start, at):
-        """name? at the end of a line."""
+        """Translates name? at the end of a line."""
         if not ASKED.match(self.text, at) or at - start > MAX_HELP:
             return False
         end = self.line_end(at)
@@ -214,7 +214,7 @@ class Reader:
 
 
 def blame(tree, changed, lines, made):
-    """Has what was made of a line stand for the whole of it, so that errors mark nothing in it."""
+    """Sets the columns of translated code to its whole line, so that errors underline no part of it."""
     todo = [tree]
     while todo:
         node = todo.pop()

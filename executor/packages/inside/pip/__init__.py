@@ -1,5 +1,5 @@
-# The pip of this Python, but that "python -m pip install" asks the node for the packages. What is
-# not here, which is nearly all, is the real one's.
+# Stands before the real pip: "python -m pip install" asks the node for the packages. All other
+# attributes and submodules are those of the real pip.
 import os
 import sys
 
