@@ -25,7 +25,7 @@ modules=$("$go" list -m -f '{{if not .Main}}{{.Path}}/...{{end}}' all)
 # shellcheck disable=SC2086 # a path of a module has no spaces
 packages=$("$go" list -e -f '{{if not (or .Error .DepsErrors)}}{{.ImportPath}}{{end}}' ${modules:-cmd/none} 2>/dev/null || true)
 # shellcheck disable=SC2086
-[ -z "$packages" ] || timeout 120 "$go" build -buildvcs=false $packages || echo "some packages are compiled by who uses them" >&2
+[ -z "$packages" ] || timeout 120 "$go" build -buildvcs=false $packages || echo "some packages are compiled only when runs use them" >&2
 find "$GOCACHE" ! -type d ! -type f -delete # the standard library
 rm -f "$GOCACHE/trim.txt"
 mv "$GOCACHE" "$layer/build"

@@ -1,19 +1,19 @@
-// Makes of a cell of a notebook a script whose declarations last: what it declares at
-// its top level becomes a global variable, which the next cell can declare again.
+// Rewrites a notebook cell as a script whose declarations last: a top-level declaration
+// becomes a global variable, which the next cell can declare again.
 //
-// Lines stay where they are, so that errors name the user's.
+// Lines keep their numbers, so that errors name the user's lines.
 
 import { acorn, onlyDefines } from "./syntax.mjs";
 
 // The kernel's function that makes global variables constant.
 const GUARD = "globalThis[Symbol.for('yurt.constant')]";
 
-// rewrite returns the script, the names that it declares, and whether it has the value
-// of a last expression. The script's own value is that or, if it is asynchronous, a
-// promise of it. meta is the name that import.meta goes by. With the name of a handler it also
-// returns whether the cell only defines things, and that function among them. Of its constants,
-// and of what it assigns to, it returns the names. Of code that was
-// TypeScript, made says which names at its top level no user wrote; they do not last.
+// rewrite returns the script, the names that it declares, and whether the cell ends in an
+// expression. The script's value is that of the expression or, if the script is asynchronous, a
+// promise of it. meta is the name that replaces import.meta. With the name of a handler, rewrite
+// also returns whether the cell only defines things, the handler among them. It returns the names
+// of the constants and of the variables that the cell assigns to. For compiled TypeScript, made
+// tells which top-level names esbuild made; they do not last.
 export function rewrite(source, meta, handler, made = null) {
   const tree = acorn.parse(source, {
     ecmaVersion: "latest",
@@ -37,9 +37,9 @@ class Cell {
     this.names = new Set();
     this.functions = [];
     this.constants = new Set();
-    this.assigned = new Set(); // whatever the scope
-    this.local = []; // names of what only this cell has
-    this.declarations = []; // [node, parent] of what is to become global
+    this.assigned = new Set(); // in any scope
+    this.local = []; // names that only this cell has
+    this.declarations = []; // [node, parent] that become global
     this.asynchronous = false;
   }
 
@@ -47,8 +47,8 @@ class Cell {
     this.edits.push([from, to, text]);
   }
 
-  // scan looks at everything but what is in functions: what is to become global, and
-  // whether there is anything to wait for.
+  // scan visits all nodes outside functions and notes the declarations that become global, and
+  // whether the code awaits.
   scan(node, top, parent = null) {
     switch (node.type) {
       case "AwaitExpression":
@@ -127,8 +127,8 @@ class Cell {
     this.edit(from, to, this.source.slice(from, to).replace(/[^\n]/g, " "));
   }
 
-  // keepApart has what esbuild made, and no user wrote, not be global: the next cell has the same
-  // names for other things. An enum and a namespace are not added to those of a cell before.
+  // keepApart keeps names that esbuild made from becoming global: the next cell has the same names
+  // for other values. An enum or a namespace is not merged with an earlier cell's.
   keepApart(body) {
     const all = new Set();
     for (const [node] of this.declarations) declared(node, all);
@@ -184,8 +184,8 @@ class Cell {
     }
   }
 
-  // variables makes "const x = 1" to "var x = 1" or, where that would be the variable
-  // of a function, to "(x = 1)".
+  // variables turns "const x = 1" into "var x = 1" or, where var would be local to a
+  // function, into "(x = 1)".
   variables(node, parent) {
     for (const { id } of node.declarations) bound(id, this.names);
     if (node.kind === "const") this.constant(node);
@@ -201,8 +201,8 @@ class Cell {
     this.edit(semicolon ? node.end - 1 : node.end, node.end, ");");
   }
 
-  // constant has the names of a declaration that something may assign to be guarded by the kernel.
-  // It costs time to read such a name, so the others are plain.
+  // constant makes the kernel guard the constants that code may assign to. Reading a guarded name
+  // is slower, so the other constants are plain variables.
   constant(node) {
     const names = new Set();
     declared(node, names);
@@ -235,7 +235,7 @@ class Cell {
     let code = this.source.startsWith("#!") ? "//" + this.source.slice(2) : this.source;
     const pieces = [];
     let at = 0;
-    // What is put in comes before what is put in place of something.
+    // At the same place, insertions come before replacements.
     const order = this.edits.map((edit, i) => [...edit, i]).sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[3] - b[3]);
     for (const [from, to, text] of order) {
       pieces.push(code.slice(at, from), text);
@@ -252,14 +252,14 @@ function noteAssigned(node, names) {
   else if (/^For(In|Of)Statement$/.test(node.type)) bound(node.left, names);
 }
 
-// declared adds the names that a declaration makes.
+// declared adds the names of a declaration.
 function declared(node, names) {
   if (node.type === "VariableDeclaration") for (const { id } of node.declarations) bound(id, names);
   else if (node.id) names.add(node.id.name);
   else if (node.type === "ImportDeclaration") for (const { local } of node.specifiers) names.add(local.name);
 }
 
-// addsTo returns X of what becomes of an enum or a namespace of TypeScript:
+// addsTo returns X of a compiled enum or namespace of TypeScript,
 // ((X2) => {…})(X || {}) or (X || (X = {})), in a declaration or alone.
 function addsTo(node) {
   node = node.declaration ?? node;
@@ -268,7 +268,7 @@ function addsTo(node) {
   return given?.type === "LogicalExpression" && given.left.type === "Identifier" ? given.left : null;
 }
 
-// isHelper reports whether a statement is a call that esbuild made, of a decorator.
+// isHelper reports whether a statement is esbuild's call of a decorator.
 function isHelper(node) {
   if (node?.type !== "ExpressionStatement") return false;
   const call = node.expression.type === "AssignmentExpression" ? node.expression.right : node.expression;

@@ -1,5 +1,5 @@
-// The completions of code at a place, and the value there. No function of the user's is called for that,
-// getters neither: a name behind one is not known.
+// The completions of code at the cursor, and the value there. They call no function of the user, so the
+// members of a getter's value are unknown.
 
 import util from "node:util";
 
@@ -8,7 +8,7 @@ const { isProxy } = util.types;
 
 const MAX_MATCHES = 1000;
 const MAX_LINKS = 100; // prototypes of an object
-const MAX_BEFORE = 10000; // characters before the place that are looked at
+const MAX_BEFORE = 10000; // characters that are read before the cursor
 const MAX_PATH = 1000; // characters of them in one expression
 const MAX_SOURCE = 8000; // characters of a function
 
@@ -26,17 +26,17 @@ const REST = new RegExp(`^[\\p{ID_Continue}$]*`, "u");
 const DECLARED = new RegExp(`\\b(?:const|let|var|function\\*?|class|enum|namespace|interface|type)\\s+(${NAME})`, "gu");
 const NEXT = new RegExp(`^\\s*(?:\\??\\.\\s*(${NAME})|(?:\\?\\.)?\\[\\s*(?:(\\d+)|"([^"]*)"|'([^']*)')\\s*\\])`, "u");
 
-// Accessors that Node itself makes of global variables, such as crypto: to call these has no effect.
+// Node's own accessors of global variables, such as crypto: calling them has no effect.
 const given = new Map(
   Object.getOwnPropertyNames(globalThis).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name).get]).filter(([, get]) => get),
 );
 
-// complete returns the names that the one before the cursor may become, and its place: places count characters.
+// complete returns the completions of the name before the cursor, and its range in characters.
 export function complete(code, cursor) {
   const { before, offset } = split(code, cursor);
   const path = PATH.exec(before.slice(-MAX_PATH));
   const start = path ? path[2] : WORD.exec(before.slice(-MAX_PATH))?.[1];
-  if (start === undefined) return { matches: [], cursor_start: offset, cursor_end: offset }; // of what a call returns
+  if (start === undefined) return { matches: [], cursor_start: offset, cursor_end: offset }; // after a call, whose result is unknown
   const all = path ? members(path[1]) : names(before);
   const matches = [];
   for (const name of all) {
@@ -46,7 +46,7 @@ export function complete(code, cursor) {
   return { matches, cursor_start: offset - [...start].length, cursor_end: offset };
 }
 
-// inspect returns the value at the cursor, in text.
+// inspect returns the value at the cursor as text.
 export function inspect(code, cursor) {
   const { before, after } = split(code, cursor);
   const path = WHOLE.exec(before.slice(-MAX_PATH).replace(/[.(\s]+$/, "") + (/[.(\s]$/.test(before) ? "" : REST.exec(after)[0]));
@@ -79,12 +79,12 @@ function members(path) {
   return all;
 }
 
-// isIndexed reports whether an object may have a great many names that are numbers.
+// isIndexed reports whether an object may have very many numeric names.
 function isIndexed(object) {
   return util.types.isTypedArray(object) || (Array.isArray(object) && object.length > 1000) || (object instanceof String && object.length > 1000);
 }
 
-// follow returns the value that a path of names leads to, or null if it cannot be known.
+// follow returns the value that a path of names leads to, or null if it is unknown.
 function follow(path) {
   const literal = /^["'`]/.exec(path);
   const first = literal ? new RegExp(`^${literal[0]}[^${literal[0]}]*${literal[0]}`).exec(path)[0] : new RegExp(`^${NAME}`, "u").exec(path)[0];

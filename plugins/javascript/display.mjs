@@ -1,6 +1,6 @@
-// The display of a value: a bundle of MIME types, as Jupyter has it. A value says so itself by a
-// method Symbol.for("Jupyter.display"), which returns such a bundle, or by _toMime, _toHtml, _toSvg,
-// _toPng and _toJpeg; any other is shown as Node prints it, and as JSON where that says the same.
+// The display of a value: a bundle of MIME types in Jupyter's form. A value defines it by a method
+// Symbol.for("Jupyter.display"), which returns the bundle, or by _toMime, _toHtml, _toSvg, _toPng and
+// _toJpeg. Other values have the text that Node prints, and JSON if that holds them exactly.
 
 import util from "node:util";
 
@@ -32,9 +32,9 @@ export function plain(value) {
   return text;
 }
 
-// bundleOf returns the MIME bundle of a value, or a promise of it where its method returns one.
-// json is the value as JSON, if it has that form. A method that fails is told of by complain, and
-// the value is shown as if it had none.
+// bundleOf returns the MIME bundle of a value, or a promise of it if its method returns a promise.
+// json is the value as JSON, or null. If a method fails, bundleOf calls complain and shows the
+// value as if it had no such method.
 export function bundleOf(value, json, complain) {
   const usual = () => ({ "text/plain": plain(value), ...(json && json.length <= MAX_JSON ? { "application/json": parse(json) } : {}) });
   const failed = (error) => {
@@ -50,7 +50,7 @@ export function bundleOf(value, json, complain) {
   }
 }
 
-// ask returns the bundle that a value itself asks for, or null.
+// ask returns the bundle of the value's own method, or null.
 function ask(value) {
   if (value === null || (typeof value !== "object" && typeof value !== "function") || util.types.isProxy(value)) return null;
   if (typeof value[HOOK] === "function") return value[HOOK]();
@@ -60,7 +60,7 @@ function ask(value) {
   return Object.keys(bundle).length > 0 ? bundle : null;
 }
 
-// clean returns a bundle that the host takes: bytes are base64, and there is a plain text.
+// clean returns a bundle that the host accepts: bytes are base64, and a plain text is present.
 function clean(bundle, value) {
   if (bundle === null || typeof bundle !== "object") throw new TypeError("a display is an object of MIME types, not " + (bundle === null ? "null" : typeof bundle));
   const kept = {};
@@ -85,7 +85,7 @@ function inForm(type, data) {
 }
 
 // newDisplay returns the function display, which shows values at once. Each of its members shows
-// data of one type. show takes a bundle or a promise of one, and what identifies it.
+// data of one type. show takes a bundle or a promise of one, and the display's id.
 export function newDisplay(show, jsonOf, complain) {
   const options = ({ display_id, update } = {}) => ({ ...(display_id === undefined ? {} : { display_id: String(display_id) }), update: Boolean(update) });
   const display = (value, given = {}) => show(given?.raw ? clean(value) : bundleOf(value, jsonOf(value), complain), options(given));

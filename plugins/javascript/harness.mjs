@@ -1,13 +1,12 @@
-// Runs one piece of user code in a sandbox and hands over what came of it.
+// Runs one piece of user code in a sandbox and reports its outcome.
 //
 //     node FLAGS harness.mjs spec.json [HOST:PORT]
 //
-// Descriptor 3 takes the outcome, once: {"result": value} of a handler, {"error":
-// {"type", "message", "stacktrace"}} of anything that failed. Code that succeeds has
-// none: its exit code and output are all there is. With HOST:PORT, a handler is loaded once
-// and serves the invocations that the AWS Lambda Runtime API there hands out; the outcomes
-// go there. Needs Node 18 or later, with
-// --experimental-vm-modules and --experimental-import-meta-resolve.
+// The outcome goes to descriptor 3, once: {"result": value} of a handler, or {"error":
+// {"type", "message", "stacktrace"}} of a failure. Code that succeeds has only its exit
+// code and output. With HOST:PORT, a handler is loaded once and serves the invocations of
+// the AWS Lambda Runtime API at that address; the outcomes go there. Needs Node 18 or
+// later, with --experimental-vm-modules and --experimental-import-meta-resolve.
 
 import fs from "node:fs";
 import Module, { createRequire, isBuiltin } from "node:module";
@@ -17,7 +16,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import util from "node:util";
 import vm from "node:vm";
 
-const { stringify } = JSON; // as it is before the code can change it
+const { stringify } = JSON; // before the code can replace it
 const FD = 3;
 const WORKSPACE = process.cwd();
 const MAX_MESSAGE = 16000; // characters
@@ -27,12 +26,12 @@ const MAX_NAMES = 20;
 const spec = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
 const HERE = path.dirname(process.argv[2]);
 const SNIPPET = path.join(HERE, "main.mjs");
-// What the code is called, and where its imports are looked for. A snippet has no file
-// of that name: it is as if it lay in the working directory.
+// The code's name and the base of its imports. A snippet is not in a file of that name,
+// but behaves as if it were in the working directory.
 const MAIN = spec.entry ? path.resolve(WORKSPACE, spec.entry) : path.join(WORKSPACE, "main.js");
 
-// Invocations is the connection to the Runtime API. It keeps the event loop alive while an
-// invocation is waited for, and not while one runs.
+// Invocations is the connection to the Runtime API. It keeps the event loop alive while it
+// waits for an invocation, but not while one runs.
 class Invocations {
   constructor(address) {
     this.address = address;
@@ -72,12 +71,12 @@ class Invocations {
         if (answer.header.connection === "close") this.socket = null;
         return answer;
       }
-      if (!this.socket) return null; // what is too large breaks the connection off
+      if (!this.socket) return null; // the host breaks off a response that is too large
       await new Promise((resolve) => (this.wake = resolve));
     }
   }
 
-  // The answer that has come, when all of it has.
+  // The response, once it is complete.
   answer() {
     const end = this.data.indexOf("\r\n\r\n");
     if (end < 0) return null;
@@ -90,7 +89,8 @@ class Invocations {
     return body.length < Number(header["content-length"] ?? 0) ? null : { header, body };
   }
 
-  // tell asks while the process ends, when no event comes any more: it writes and reads by hand.
+  // tell sends a request while the process ends and events no longer come: it writes and reads
+  // synchronously.
   tell(path, body) {
     const fd = this.socket?._handle?.fd;
     if (!(fd >= 0)) return;
@@ -112,7 +112,7 @@ class Invocations {
       if (written === 0) return;
       data = data.subarray(written);
     }
-    patiently(() => fs.readSync(fd, Buffer.alloc(4096))); // the answer: it was taken
+    patiently(() => fs.readSync(fd, Buffer.alloc(4096))); // the response confirms the request
   }
 }
 
@@ -124,11 +124,11 @@ function inWordsOfLambda(error) {
 
 let told = false;
 let submitted = false; // the code only defines things, and its handler is called
-let held = null; // what there is to tell of a last expression
-let left = false; // to Node, which says what there is to say
-let pending = null; // what is awaited, for whoever drains the event loop before it is done
+let held = null; // the envelope of the last expression
+let left = false; // Node reports the error
+let pending = null; // the error message if the event loop empties now
 
-// The code's exit code can be anything; ours say what happened to it.
+// The exit codes of the harness. The code's own can have any value.
 const EXIT_FAILED = 1;
 const EXIT_UNSETTLED = 13; // as node has for a top-level await that never ends
 
@@ -144,11 +144,11 @@ function tellText(text) {
   try {
     while (data.length > 0) data = data.subarray(fs.writeSync(FD, data));
   } catch {
-    // The code closed the descriptor: there is nobody to tell.
+    // The code has closed the descriptor.
   }
 }
 
-// Errors of any kind, strings and nothing can be thrown.
+// The code can throw errors of any kind, strings and undefined.
 function describe(error) {
   if (error instanceof Failure) return { type: error.type, message: error.message, stacktrace: [] };
   let type = "Error";
@@ -186,7 +186,7 @@ function shorten(text) {
   return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(SNIPPET, path.basename(MAIN)).replaceAll(HERE + "/", "");
 }
 
-// A compile error says where in its first line: "/workspace/main.js:3".
+// The first line of a compile error names its place: "/workspace/main.js:3".
 function compileError(error) {
   const stack = String(error.stack ?? "");
   const place = /^(?:file:\/\/)?(.*):(\d+)\n(?:.*\n( *)\^)?/.exec(stack); // the column is not always there
@@ -212,15 +212,15 @@ function show(error) {
   }
 }
 
-// What stands before the last expression, by which the columns after it are others than the user's:
-// an assignment to a global variable, which has no place of its own in a stack trace.
+// The last expression is assigned to this global variable. The text of the assignment shifts the columns
+// after it, and has no place of its own in a stack trace.
 const VALUE = "__yurt_value__";
 const CAPTURE = VALUE + "=(";
 const NOTHING = Symbol("no value");
 const shifted = { place: /$^/, from: 0, by: 0 };
 
-// prepare returns the source as it is run: it hands over what it declares as the handler, and
-// what its last expression is. It finds out whether the code only defines things.
+// prepare returns the source to run, extended to give the harness the declared handler and the
+// value of the last expression. It finds out whether the code only defines things.
 async function prepare(source) {
   const name = handlerName();
   const declared = isName(name) ? `\n;typeof ${name} === "function" && (globalThis[Symbol.for("yurt.handler")] = ${name});` : "";
@@ -231,7 +231,7 @@ async function prepare(source) {
   try {
     body = parse(source).body;
   } catch {
-    return source; // the parser does not know it, or it is wrong
+    return source; // new syntax, or wrong code
   }
   if (spec.handler && onlyDefines(body, name)) {
     submitted = true;
@@ -245,8 +245,8 @@ async function prepare(source) {
   return source.slice(0, last.start) + CAPTURE + source.slice(last.start, last.end) + ")" + source.slice(last.end);
 }
 
-// endsInCall reports whether the last line is a call of the console, which has no value. That
-// spares most code the parser.
+// endsInCall reports whether the last line is a call of the console, which has no value. Most
+// code needs no parser then.
 function endsInCall(source) {
   return /(?:^|[;)}\w'"`\]]\s*\n)[ \t]*console\.\w+\((?:[^()'"`\\/]|'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`)*\);?\s*$/.test(source);
 }
@@ -259,13 +259,13 @@ function isName(text) {
   return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(text ?? "");
 }
 
-// hold keeps the value of the last expression, once it is there, for the end of the run.
+// hold keeps the value of the last expression for the end of the run.
 function hold() {
   const value = globalThis[VALUE];
   delete globalThis[VALUE];
   if (value === NOTHING) return; // it was not reached
   const keep = (value) => (held = value === undefined ? null : valueEnvelope(value));
-  if (util.types.isPromise(value)) value.then(keep); // of one that is rejected, this one tells
+  if (util.types.isPromise(value)) value.then(keep); // this promise reports a rejection
   else keep(value);
 }
 
@@ -283,7 +283,7 @@ async function load() {
   const module = compile(() => sourceModule(source));
   if (!module.error) return await runModule(spec.entry ? module.value : sourceModule(await prepare(source)));
   if (!/^\s*(import|export)\b/m.test(source) || spec.entry) refuse(script.error);
-  return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
+  return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error with its place
 }
 
 function compile(attempt) {
@@ -299,17 +299,17 @@ function refuse(error) {
   process.exit(EXIT_FAILED);
 }
 
-// The syntax error of a file that is imported: one that code throws has frames of the
-// user's.
+// Recognises the syntax error of an imported file: an error that code throws has frames
+// of the user.
 function atLoad(error) {
   if (error instanceof SyntaxError && frames(error).length === 0) return leave(error);
   throw error;
 }
 
-// leave lets Node end with the error: it alone knows the place, and prints it. The
-// runtime reads it from there.
+// leave lets Node end with the error: only Node knows its place, and prints it. The
+// runtime reads it from standard error.
 function leave(error) {
-  if (api) tell({ error: error instanceof SyntaxError ? compileError(error) : describe(error) }); // nobody reads what Node prints
+  if (api) tell({ error: error instanceof SyntaxError ? compileError(error) : describe(error) }); // Node's output has no reader
   left = true;
   Promise.reject(error);
   return new Promise(() => {});
@@ -328,7 +328,7 @@ function isModuleFile(file) {
   }
 }
 
-// definesHandler reports whether code in a file, which was made of the user's, only defines things.
+// definesHandler reports whether the file, which was compiled from the user's code, only defines things.
 async function definesHandler(file) {
   const { parse, onlyDefines } = await import("./syntax.mjs");
   try {
@@ -359,7 +359,7 @@ function runCommonJS(source) {
 
 function sourceModule(source) {
   const emit = process.emitWarning;
-  process.emitWarning = () => {}; // that this is experimental is no news to the user
+  process.emitWarning = () => {}; // users need no warning of an experimental feature
   try {
     return new vm.SourceTextModule(source, {
       identifier: pathToFileURL(MAIN).href,
@@ -376,7 +376,7 @@ function sourceModule(source) {
 }
 
 async function runModule(module) {
-  // As in CommonJS: snippets that await at the top level often require, too.
+  // As in CommonJS: many snippets with a top-level await use require, too.
   globalThis.require ??= createRequire(MAIN);
   await module.link(async (name, _, extra) => {
     const namespace = await importFrom(MAIN, name, extra?.attributes ?? extra?.assert).catch(atLoad);
@@ -399,11 +399,11 @@ function findHandler(exported) {
   throw new Failure("HandlerNotFound", `${path.basename(MAIN)} exports no function named ${name}; ${has}`);
 }
 
-const UNFINISHED = "the handler neither returned nor called back, and nothing is left that it could wait for";
+const UNFINISHED = "the handler neither returned nor called back, and has no event left to wait for";
 
-// serve calls the handler for one invocation after the other, for ever.
+// serve calls the handler for all invocations, one after the other.
 async function serve(handler) {
-  // What the plan could not know of an invocation is named after this process.
+  // The plan has this process's name where an invocation's id belongs.
   const given = spec.context.awsRequestId === path.basename(HERE) ? null : spec.context.awsRequestId;
   for (;;) {
     const { header, body } = (await api.ask("GET", "invocation/next")) ?? process.exit(EXIT_FAILED);

@@ -1,8 +1,8 @@
-// Stands after the text of harness.mjs, and of kernel.mjs, in the files that sandboxes have:
-// how code that lies in a file finds what it imports.
+// A part of harness.mjs and of kernel.mjs in sandboxes, as its text is joined to theirs: it resolves
+// the imports of code in a file.
 
-// importFrom imports the module that a file names. The URL of it may be changed before. What import does not find,
-// since an extension is missing, require may find.
+// importFrom imports the module that a file names. change may replace its URL. A name without an
+// extension, which import does not find, is looked up as require does.
 async function importFrom(file, name, attributes, change = (url) => url) {
   try {
     return await importURL(change(await resolve(file, name)), attributes);
@@ -22,7 +22,7 @@ function importURL(url, attributes) {
   return import(url, { with: { ...json, ...attributes } });
 }
 
-// asRequired returns the URL of a file that require finds by a name with no extension, or null.
+// asRequired returns the URL of the file that require finds by a name without an extension, or null.
 function asRequired(file, name) {
   if (path.extname(name) !== "" || /^[a-z]+:/i.test(name)) return null;
   try {
@@ -50,7 +50,7 @@ async function elsewhere(name, base, error) {
     try {
       return await import.meta.resolve(name, parent);
     } catch {
-      // the next one may have it
+      // the next directory may have it
     }
   }
   try {
@@ -60,7 +60,7 @@ async function elsewhere(name, base, error) {
   }
 }
 
-// packageParents returns the URLs from which import finds the packages that NODE_PATH has.
+// packageParents returns the URLs from which import finds the packages in NODE_PATH.
 function packageParents() {
   return (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules") && hasPackages(dir))
     .map((dir) => pathToFileURL(path.join(dir, "../main.js")).href);
@@ -74,8 +74,8 @@ function hasPackages(dir) {
   }
 }
 
-// lookElsewhere has the ES modules in files find what NODE_PATH has now, where Node lets it. The thread
-// that Node starts for that takes time, so there is none before there is a package.
+// lookElsewhere makes ES modules in files find the present packages of NODE_PATH, if Node supports it.
+// Node starts a slow thread for it, so it waits for the first package.
 function lookElsewhere() {
   const parents = packageParents();
   if (parents.join() === resolver.parents.join() || !Module.register) return;
@@ -84,7 +84,7 @@ function lookElsewhere() {
   resolver.parents = parents;
 }
 
-const resolver = { port: null, parents: [] }; // of the thread, and the list that it was given last
+const resolver = { port: null, parents: [] }; // the thread's port, and the list that it got last
 
 function startResolver() {
   const hook = `import { receiveMessageOnPort } from "node:worker_threads";
@@ -106,10 +106,10 @@ function startResolver() {
       throw error;
     }
   }`;
-  const { MessageChannel } = createRequire(import.meta.url)("node:worker_threads"); // no cost where there is no thread
+  const { MessageChannel } = createRequire(import.meta.url)("node:worker_threads"); // loaded only with the thread
   const { port1, port2 } = new MessageChannel();
   Module.register("data:text/javascript," + encodeURIComponent(hook), { data: port2, transferList: [port2] });
-  // The thread's output goes by these, and Node makes them such that writeSync fails where one is full.
+  // The thread writes to these. By Node's default, writeSync fails if one is full.
   for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
   return port1;
 }

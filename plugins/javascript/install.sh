@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs npm, which finds Node's headers where they are in the sandbox: install.sh NODE NPM ARGUMENT...
-# Packages are compiled with them; else they would be fetched from a host that is no registry.
+# Runs npm with the sandbox's headers of Node: install.sh NODE NPM ARGUMENT...
+# npm compiles packages with them; it would else fetch them from a host that is no registry.
 set -eu
 prefix=$(dirname "$(dirname "$(readlink -f "$1")")")
 shift

@@ -1,7 +1,7 @@
-// Waits in a thread of its own for SIGINT, and interrupts what the main thread runs: by
-// a message if it waits for events, else by ending what it executes just now.
+// Waits in its own thread for SIGINT and interrupts the main thread: by a message if that
+// waits for events, else by terminating the running code.
 //
-// An interrupt between executions is the kernel's to ignore.
+// The kernel ignores interrupts between executions.
 
 "use strict";
 
@@ -10,9 +10,9 @@ const vm = require("node:vm");
 const { parentPort, workerData: shared } = require("node:worker_threads");
 
 const ARMED = 0; // in shared memory: becomes 1
-const HEARD = 1; // counts the messages that the main thread took
+const HEARD = 1; // counts the messages that the main thread has read
 const NEVER = 2;
-const EXITING = 3; // the main thread asks for it itself, and will hear no message
+const EXITING = 3; // the main thread itself asks for it, and reads no message
 const PATIENCE = 50; // ms
 const TRIES = 3;
 
@@ -32,8 +32,8 @@ function tell() {
   }
 }
 
-// Node handles SIGINT for a script that is to be broken off by it, in any thread. Two
-// of them, one in the other: while the inner one is begun again the outer one holds.
+// Node lets SIGINT break off a script in any thread. Two nested scripts leave no gap: the
+// outer one catches a SIGINT while the inner one starts again.
 const inner = new vm.Script("yurtWait()");
 const outer = new vm.Script("yurtLoop()");
 

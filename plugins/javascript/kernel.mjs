@@ -1,17 +1,17 @@
-// Runs one execution after the other in one interpreter, whose state lasts between them.
+// Runs executions one after the other in one interpreter, which keeps its state.
 //
 //     node FLAGS kernel.mjs DIRECTORY [ESBUILD]
 //
 // With the path of esbuild, the code is TypeScript.
 //
-// Requests come from the FIFO "requests" in the directory, a JSON object a line. What is
-// said of them goes to descriptor 3, likewise: "display" for the value of a last
-// expression, and "done". With each done goes a mark to descriptors 1 and 2: what was
-// written before it is of that execution. SIGINT interrupts the execution that runs.
+// It reads requests from the FIFO "requests" in the directory, a JSON object a line, and
+// writes messages to descriptor 3 in the same format: "display" and "done". With each
+// "done" it writes a mark to descriptors 1 and 2: output before the mark belongs to that
+// execution. SIGINT interrupts the running execution.
 //
-// The user's code shares this interpreter and can break whatever is here. An exception in the
-// kernel's own code ends the interpreter at once, and the host is told why. Needs Node 18 or later, with --expose-internals,
-// --experimental-vm-modules, --experimental-import-meta-resolve and
+// The user's code shares this interpreter and can break all of it. An exception in the kernel's
+// own code ends the interpreter at once, and the host gets its cause. Needs Node 18 or later, with
+// --expose-internals, --experimental-vm-modules, --experimental-import-meta-resolve and
 // --no-force-async-hooks-checks.
 
 import fs from "node:fs";
@@ -33,7 +33,7 @@ import { importer, requireFrom } from "./reload.mjs";
 const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
 const { decorateErrorStack } = createRequire(import.meta.url)("internal/util");
 
-// The code may replace these names, and test libraries do: the kernel keeps its own.
+// Copies of names that user code may replace, as test libraries do.
 const { Atomics, Buffer, JSON, Map, Promise, Reflect, process, setImmediate, setTimeout } = globalThis;
 const { parse, stringify } = JSON;
 const { open, readFileSync, writeSync } = fs;
@@ -57,7 +57,7 @@ const MAX_DISPLAY_ID = 100; // characters
 const EXIT_FAILED = 1;
 const EXIT_INTERRUPTED = 130;
 
-// Places in the memory shared with interrupter.cjs.
+// Indices in the memory shared with interrupter.cjs.
 const NEVER = 2;
 const EXITING = 3;
 
@@ -65,7 +65,7 @@ const nothing = Symbol("no value");
 
 class Interrupted extends Error {}
 
-// Exited is why an execution ends that called process.exit.
+// Exited ends an execution that called process.exit.
 class Exited extends Error {
   constructor(code) {
     super();
@@ -76,16 +76,16 @@ class Exited extends Error {
 const kernel = {
   current: null, // id of the last request
   answer: null, // the last done, with its mark
-  fail: null, // ends the execution that runs with an error
+  fail: null, // ends the running execution with an error
   count: 0,
   waiting: [], // lines with requests
   exit: null, // the code of an execution that exits
-  constants: new Set(), // names of global variables that were declared so
+  constants: new Set(), // names of constant global variables
   busy: false,
   shared: new Int32Array(new SharedArrayBuffer(16)),
 };
 
-// --- what is said to the host --------------------------------------------------------
+// --- messages to the host ------------------------------------------------------------
 
 function write(fd, text) {
   let data = Buffer.from(text);
@@ -95,7 +95,7 @@ function write(fd, text) {
     } catch (error) {
       if (error.code === "EAGAIN") continue;
       if (fd === CONTROL) throw error;
-      return; // the code closed its standard output or error
+      return; // the code has closed its standard output or error
     }
   }
 }
@@ -106,7 +106,7 @@ function reply({ message, mark }) {
   write(CONTROL, message);
 }
 
-// finish answers with an envelope, which is JSON already.
+// finish sends the "done" of an execution; its envelope is JSON already.
 function finish(code, envelope, exiting) {
   const message = `{"id":${stringify(kernel.current)},"done":{"exit_code":${code},"execution_count":${kernel.count},"exiting":${exiting},"envelope":${envelope}}}\n`;
   kernel.answer = { message, mark: markOf(kernel.current) };
@@ -117,24 +117,24 @@ function markOf(id) {
   return `\x1eyurt:${id}\x1e`;
 }
 
-// broken ends the interpreter: its own code failed, and would answer no request any more.
+// broken ends the interpreter, as the kernel's own code failed and can serve no more requests.
 function broken(error) {
   try {
     let cause = "an error that cannot be read";
     try {
       cause = shorten(String(error)).slice(0, MAX_MESSAGE);
     } catch {
-      // It is a value of the code's.
+      // User code has thrown a value that has no text.
     }
     if (!kernel.busy || kernel.answer) return write(2, `yurt: the code before this broke the interpreter of its context: ${cause}\n`);
     const message = `{"id":"${kernel.current}","done":{"exit_code":${EXIT_FAILED},"execution_count":${kernel.count},"exiting":true,"broken":${stringify(cause)}}}\n`;
     reply({ message, mark: markOf(kernel.current) });
   } finally {
-    Reflect.apply(reallyExit, process, [EXIT_FAILED]); // the host tells of an exit without an answer, too
+    Reflect.apply(reallyExit, process, [EXIT_FAILED]); // the host reports an exit without a "done", too
   }
 }
 
-// guarded returns the function, a failure of which is one of the kernel's own.
+// guarded returns a function whose failure counts as one of the kernel's own code.
 function guarded(work) {
   return (argument) => {
     try {
@@ -147,8 +147,8 @@ function guarded(work) {
 
 // --- requests -----------------------------------------------------------------------
 
-// listen reads requests for ever. Where the FIFO ends the host is away; opening it anew
-// waits for it.
+// listen reads requests for ever. The FIFO ends when the host has gone; opening it again
+// waits for the host.
 function listen() {
   open(REQUESTS, fs.constants.O_RDONLY, (error, fd) => {
     if (error) return broken(error);
@@ -172,8 +172,8 @@ function take(socket) {
   socket.on("close", guarded(listen));
 }
 
-// next begins the next request. No promise leads from one to another: an interrupt can
-// end, with the code, whatever the promises of that moment are to do.
+// next begins the next request. No promise leads from one request to the next: an interrupt
+// that ends the code also drops the promise callbacks of that moment.
 function next() {
   if (kernel.busy || kernel.waiting.length === 0) return;
   kernel.busy = true;
@@ -197,7 +197,7 @@ async function answer(request) {
   if (request.file) request = parse(readFileSync(request.file, "utf8"));
   if (request.ask) return consider(request);
   if (request.id === kernel.current) {
-    if (kernel.answer) reply(kernel.answer); // the host was restarted and did not hear it
+    if (kernel.answer) reply(kernel.answer); // the host has restarted and lost it
     return done();
   }
   kernel.current = request.id;
@@ -231,14 +231,14 @@ async function answer(request) {
   done();
 }
 
-// consider answers a question about code, which is not run and leaves no mark.
+// consider answers a question about code without running it and without writing marks.
 function consider({ id, ask, code, cursor }) {
   const said = stringify((ask === "inspect" ? inspect : complete)(code, cursor));
   write(CONTROL, `{"id":${stringify(id)},"done":{"exit_code":0,"exiting":false,"envelope":{"result":${said}}}}\n`);
   done();
 }
 
-// prepare sets up what an execution has to itself, and returns how to take it back.
+// prepare sets up an execution's streams and files, and returns a function that undoes it.
 function prepare(request) {
   kernel.count++;
   input(Buffer.from(request.stdin ?? "", "base64"));
@@ -266,8 +266,8 @@ function prepare(request) {
   };
 }
 
-// input makes descriptor 0, and process.stdin, what the request gave. The lowest
-// descriptor that is free is the one that is opened.
+// input opens the stdin of the request as descriptor 0 and process.stdin. The system opens
+// the lowest free descriptor.
 function input(data) {
   if (stdin.empty && data.length === 0) return;
   let file = "/dev/null";
@@ -278,7 +278,7 @@ function input(data) {
   try {
     fs.closeSync(0);
   } catch {
-    // The code did that.
+    // The code has closed it.
   }
   fs.openSync(file);
   if (data.length > 0) fs.rmSync(path.dirname(file), { recursive: true });
@@ -287,8 +287,8 @@ function input(data) {
   stdin.stream = null;
 }
 
-// closing ends a stream that was process.stdin, and waits for it: it may be reading from the descriptor
-// that is the next execution's.
+// closing ends an earlier process.stdin and waits for it: it may still read from the descriptor, which the
+// next execution uses.
 function closing(stream) {
   return new Promise((resolve) => {
     stream.once("close", resolve);
@@ -301,9 +301,8 @@ const stdin = { empty: false, stream: null, closing: null };
 
 // --- running a cell -----------------------------------------------------------------
 
-// run returns the value of the code's last expression, once that is there, and the envelope of
-// what its handler returned, or null where none was called. It fails with whatever nobody caught
-// meanwhile, too.
+// run resolves to the value of the code's last expression, and the envelope of its handler's
+// result, or null if no handler was called. It also fails with an uncaught error of that time.
 function run(source, handler) {
   return new Promise((resolve, reject) => {
     kernel.fail = reject;
@@ -322,7 +321,7 @@ async function settle(source, handler, resolve, reject) {
   }
 }
 
-// settled waits until rejections that nobody handles are known.
+// settled waits until Node has reported unhandled rejections.
 function settled() {
   return new Promise((resolve) => setImmediate(setImmediate, resolve));
 }
@@ -330,7 +329,7 @@ function settled() {
 async function evaluate(source, filename, handler) {
   const ours = kernel.fail;
   const { code, before, names, valued, defined, constants, assigned } = await compile(source, filename, handler?.name);
-  if (kernel.fail !== ours) throw new Interrupted(); // while esbuild read the code
+  if (kernel.fail !== ours) throw new Interrupted(); // interrupted while esbuild read the code
   for (const name of names) makeWritable(name);
   guard([...assigned].filter((name) => kernel.constants.has(name) && !names.has(name)));
   for (const name of names) kernel.constants.delete(name);
@@ -355,15 +354,15 @@ function runScript(script) {
   }
 }
 
-// forgetExports has a handler of a cell before this one not be taken for one of this cell.
+// forgetExports removes the handler of an earlier cell, so that it does not count as this cell's.
 function forgetExports(name) {
   for (const exported of [globalThis.exports, globalThis.module?.exports]) {
     if (exported !== null && typeof exported === "object") delete exported[name];
   }
 }
 
-// callDefined calls the handler that a cell has defined, and returns the envelope of its result,
-// or null if there is no such function. It runs as a script does, and so can be interrupted.
+// callDefined calls the handler that a cell has defined and returns the envelope of its result, or
+// null if there is no such function. It runs as a script, so that it can be interrupted.
 async function callDefined({ name, timeout, memory_mb }) {
   const handler = findFunction(globalThis.module?.exports, name, findFunction(globalThis.exports, name, globalThis[name]));
   if (handler === null) return null;
@@ -383,9 +382,9 @@ async function callDefined({ name, timeout, memory_mb }) {
   return `{"handler":${stringify(name)},"result":${encodeResult(await result, MAX_VALUE)}}`;
 }
 
-const CALL = "node:yurt"; // which stack traces leave out
+const CALL = "node:yurt"; // stack traces omit it
 
-// Refused is why code does not compile, and where: line and column from 1.
+// Refused says why and where code does not compile: line and column from 1.
 class Refused extends Error {
   constructor(message, filename, source, line, column) {
     super(`${filename}:${line}:${column}: ${message}`);
@@ -394,7 +393,7 @@ class Refused extends Error {
   }
 }
 
-// compile returns the script of a cell, as rewrite does.
+// compile returns the script of a cell in the form of rewrite.
 async function compile(source, filename, handler) {
   let [code, find, made] = [asExpression(source), null, null];
   if (typescript) {
@@ -413,7 +412,7 @@ async function compile(source, filename, handler) {
   }
 }
 
-// asExpression has a cell that is an object and no more not be a block: { a: 1 }.
+// asExpression makes a cell that is only an object, { a: 1 }, an expression and not a block.
 function asExpression(source) {
   if (!/^\s*\{/.test(source) || !/\}\s*$/.test(source)) return source;
   try {
@@ -424,7 +423,7 @@ function asExpression(source) {
   }
 }
 
-// compileAsItIs is for what the parser does not know and V8 does.
+// compileAsItIs compiles syntax that V8 knows and the parser does not.
 function compileAsItIs(source, filename, error, find) {
   try {
     new vm.Script(source, { filename });
@@ -436,7 +435,7 @@ function compileAsItIs(source, filename, error, find) {
   }
 }
 
-// reason is V8's message about code; that of the parser says less.
+// reason is V8's message about wrong code, which says more than the parser's.
 function reason(source, error) {
   if (source.trimEnd().length <= error.pos) return "Unexpected end of input";
   if (!/^\s*(import|export)\b/m.test(source)) {
@@ -449,8 +448,8 @@ function reason(source, error) {
   return error.message.replace(/ \(\d+:\d+\)$/, "");
 }
 
-// makeWritable lets code declare what is there as an accessor, such as crypto. A name that is not there
-// yet becomes one that guard can change.
+// makeWritable lets code declare a name that is an accessor, such as crypto. It also defines a new name,
+// so that guard can change it.
 function makeWritable(name) {
   const there = Object.getOwnPropertyDescriptor(globalThis, name);
   if (!there || (there.configurable && !("value" in there))) {
@@ -458,7 +457,7 @@ function makeWritable(name) {
   }
 }
 
-// guard has it be an error to assign to the global variables.
+// guard makes assignments to the global variables fail.
 function guard(names) {
   for (const name of names) {
     const there = Object.getOwnPropertyDescriptor(globalThis, name);
@@ -477,13 +476,13 @@ function importCell(name, attributes) {
   return typescript ? typescript.import(main(), name, attributes) : importCurrent(main(), name, attributes);
 }
 
-// main is what the code is called where files matter: it is as if it lay in the working
+// main is the path of the code for imports: the code behaves as if it were in the working
 // directory.
 function main() {
   return path.join(process.cwd(), "main.js");
 }
 
-// furnish gives the code what it expects at its top level, for where it is now.
+// furnish sets the names of the top level, such as require, for the present working directory.
 function furnish() {
   const file = main();
   if (globalThis[Symbol.for("yurt.meta")]?.filename === file) return;
@@ -493,7 +492,7 @@ function furnish() {
   own.require.main = module;
   for (const [name, value] of Object.entries(own)) {
     const there = Object.getOwnPropertyDescriptor(globalThis, name);
-    if (there && there.value !== furnished[name]) continue; // the code made it something else
+    if (there && there.value !== furnished[name]) continue; // the code has replaced it
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
     furnished[name] = value;
   }
@@ -501,9 +500,9 @@ function furnish() {
 
 const furnished = {};
 
-// --- what came of it ----------------------------------------------------------------
+// --- outcomes -----------------------------------------------------------------------
 
-// show hands over a display of the code, which may be a promise.
+// show sends a display of the code, which may be a promise.
 function show(bundle, how) {
   if (util.types.isPromise(bundle)) return bundle.then((bundle) => show(bundle, how));
   if (how.display_id?.length > MAX_DISPLAY_ID || /\p{Cc}/u.test(how.display_id ?? "")) {
@@ -512,22 +511,22 @@ function show(bundle, how) {
   if (kernel.fail) write(CONTROL, stringify({ id: kernel.current, display: { data: bundle, ...how } }) + "\n");
 }
 
-// jsonIn returns the JSON of a list or an object that an envelope has, or null.
+// jsonIn returns the JSON of the list or object in an envelope, or null.
 function jsonIn(value, envelope) {
   return typeof value === "object" && value !== null && envelope.startsWith('{"result":') && !envelope.startsWith('{"result":null') ? envelope.slice(10, -1) : null;
 }
 
 function complain(error) {
-  explain(error, "the value is shown as Node prints it, as what it is to be shown as failed: ");
+  explain(error, "the value is shown as Node prints it, since its own representation failed: ");
 }
 
-// explain returns an error of any kind for the host, after showing it.
+// explain shows an error of any kind and returns its envelope.
 function explain(error, before = "Uncaught ") {
   if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
   if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
   if (error instanceof Refused) return report(error.shown, "SyntaxError", error.message, [error.place]);
   try {
-    if (error instanceof SyntaxError) decorateErrorStack(error); // with the place, of an imported file
+    if (error instanceof SyntaxError) decorateErrorStack(error); // adds the place in an imported file
     if (error === null || typeof error !== "object") return report(`${before}${String(error)}\n`, "Error", String(error), []);
     const type = String(error.name || error.constructor?.name || "Error");
     const message = String(error.message ?? util.inspect(error));
@@ -539,12 +538,12 @@ function explain(error, before = "Uncaught ") {
   }
 }
 
-// inFull is the text of an error with its causes and what else it has, and the user's frames alone.
+// inFull is the text of an error with its causes and properties, and only the user's frames.
 function inFull(error) {
   const kept = [];
   for (const line of util.inspect(error).split("\n")) {
     if (!/^\s+at /.test(line) || isOwn(line)) kept.push(line);
-    else if (line.endsWith(" {")) kept[kept.length - 1] += " {"; // of what else the error has
+    else if (line.endsWith(" {")) kept[kept.length - 1] += " {"; // the error's properties follow
   }
   return kept.join("\n");
 }
@@ -564,16 +563,16 @@ function shorten(text) {
   return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(HERE + "/", "");
 }
 
-// --- what can come at any time ------------------------------------------------------
+// --- events that can come at any time -----------------------------------------------
 
 function interrupt() {
   Atomics.add(kernel.shared, 1, 1);
   Atomics.notify(kernel.shared, 1);
-  clearAsyncIdStack(); // of what was ended in the middle
+  clearAsyncIdStack(); // of the interrupted code
   kernel.fail?.(ended());
 }
 
-// ended says why the execution that was broken off is.
+// ended returns the reason of an execution that was broken off.
 function ended() {
   if (kernel.exit === null) return new Interrupted();
   const exited = new Exited(kernel.exit);
@@ -582,8 +581,8 @@ function ended() {
   return exited;
 }
 
-// exit ends the execution that runs, wherever it is, and no handler of the code's hears of it: by the
-// signal that interrupts.
+// exit ends the running execution at any point by the interrupt's signal, so that no catch of the code
+// sees it.
 function exit(code) {
   kernel.exit = code;
   process._exiting = false;
@@ -592,13 +591,13 @@ function exit(code) {
   for (;;) Atomics.wait(kernel.shared, NEVER, 0, 1000);
 }
 
-// uncaught is told of what nobody caught: it belongs to the execution that runs.
+// uncaught gets each uncaught error, which belongs to the running execution.
 function uncaught(error) {
   if (kernel.fail) kernel.fail(error);
   else explain(error);
 }
 
-// ownSignals keeps the code's listeners for SIGINT from taking it away from us.
+// ownSignals keeps SIGINT the kernel's, despite the code's listeners.
 function ownSignals() {
   for (const event of ["newListener", "removeListener"]) {
     for (const listener of process.rawListeners(event)) {
@@ -615,14 +614,14 @@ function watchForInterrupts() {
   Atomics.wait(kernel.shared, 0, 0);
 }
 
-// writeAtOnce has what code prints written when it prints it. Node makes pipes such that a full one
-// puts off what is written, which code that prints without a pause has in memory until that is
-// full, and that writeSync, and processes that inherit the pipe, fail.
+// writeAtOnce makes output blocking. Node's pipes do not block: if one is full, output waits in memory,
+// which code that prints without a pause can exhaust, and writeSync and processes that inherit the
+// pipe fail.
 function writeAtOnce() {
   for (const stream of streams) stream._handle?.setBlocking?.(true);
 }
 
-// mendStreams has those written to again that an interrupt ended in the middle of a write.
+// mendStreams repairs streams that an interrupt ended in the middle of a write.
 function mendStreams() {
   for (const stream of streams) {
     const state = stream._writableState;
@@ -631,7 +630,7 @@ function mendStreams() {
     state.length -= state.writelen;
     state.writelen = 0;
     stream.cork();
-    stream.uncork(); // writes what was put off
+    stream.uncork(); // writes the waiting output
   }
 }
 

@@ -1,10 +1,10 @@
-// Stands after the text of harness.mjs, and of kernel.mjs, in the files that sandboxes have:
-// how a handler is called, and what is told of what code comes to.
+// The end of harness.mjs and of kernel.mjs in sandboxes, as its text is joined to theirs: calls of
+// handlers, and the envelopes of values.
 
 const MAX_VALUE = 8 << 20; // bytes of the value of a last expression, in JSON
 const MAX_LEVELS = 900; // of lists and objects in it
 
-// Where code leaves a function that it declares, by what is added to its text.
+// The name by which added text hands over a handler that code only declares.
 const DECLARED = Symbol.for("yurt.handler");
 
 class Failure extends Error {
@@ -24,7 +24,7 @@ function newContext(fields, deadline) {
   return context;
 }
 
-// A handler returns its result, or a promise of it, or calls back.
+// A handler returns its result or a promise of it, or calls back.
 function callHandler(handler, event, context) {
   return new Promise((resolve, reject) => {
     const callback = (error, result) => (error === null || error === undefined ? resolve(result) : reject(error));
@@ -51,7 +51,7 @@ function encodeResult(result, limit) {
   return text;
 }
 
-// findFunction returns the handler among what code exports, or else what it declares.
+// findFunction returns the handler from the code's exports, or else from its declarations.
 function findFunction(exported, name, declared) {
   for (const object of [exported, exported?.default]) {
     if (typeof object?.[name] === "function") return object[name];
@@ -59,8 +59,8 @@ function findFunction(exported, name, declared) {
   return typeof declared === "function" ? declared : null;
 }
 
-// valueEnvelope is what is told of the value of a last expression: JSON where that says the
-// same, else null.
+// valueEnvelope is the envelope of a last expression's value: as JSON if that holds it exactly,
+// else null.
 function valueEnvelope(value) {
   try {
     const fits = inJSON(value);
@@ -72,9 +72,8 @@ function valueEnvelope(value) {
   }
 }
 
-// inJSON says whether JSON can hold the value without making something else of it, and null if
-// it would be too large. It looks at no more than fits, and so ends for a value that is part of
-// itself.
+// inJSON reports whether JSON can hold the value exactly, and null if the JSON would be too large.
+// It reads no more than fits, so that it ends for a value that contains itself.
 function inJSON(value) {
   let level = [value];
   let room = MAX_VALUE;
@@ -105,7 +104,7 @@ function inJSON(value) {
   return false;
 }
 
-// isPlain reports whether it is an array, or an object with nothing but its members.
+// isPlain reports whether it is an array, or an object with only its members.
 function isPlain(item) {
   if (typeof item !== "object" || util.types.isProxy(item) || typeof item.toJSON === "function") return false;
   if (Array.isArray(item)) return true;

@@ -1,5 +1,5 @@
-// Where the code of a stack trace is in the text that the user wrote: cells are rewritten before
-// they run, and types taken out of them.
+// Maps the places of a stack trace to the user's text: cells are rewritten before they run, and
+// types are erased.
 
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -10,18 +10,18 @@ const { toString } = Error.prototype;
 
 const MAX_KNOWN = 4096; // files; the oldest are forgotten
 
-const known = new Map(); // by file: a function from a line and a column to those of the user's text, and the place of a wrapper
+const known = new Map(); // by file: a function from a line and a column to those of the user's text, and a wrapper's line
 
-// remember keeps how to find the places of a file, lines and columns from 1. No user wrote the
-// line of its wrapper.
+// remember keeps the function that maps the places of a file, with lines and columns from 1. The
+// line of a wrapper is not in the user's text.
 export function remember(file, find, wrapper = 0) {
   known.delete(file);
   known.set(file, { find, wrapper });
   if (known.size > MAX_KNOWN) known.delete(known.keys().next().value);
 }
 
-// The hook that V8 asks for the text of a stack trace, in place of Node's. Frames in the
-// directory are the kernel's own, which it leaves out.
+// traceStacks replaces Node's hook that makes the text of a stack trace for V8. It omits frames
+// in the directory, which are the kernel's own.
 export function traceStacks(directory) {
   const own = pathToFileURL(directory + "/").href;
   const isOwn = (site) => {
@@ -54,9 +54,9 @@ function userPlace(frame) {
   });
 }
 
-// original returns a function that finds, for a place of a text that was edited, the one before.
-// Edits are in order: from, to, and the text in place of that. All lines of the text begin
-// where they did. Lines and columns are from 1; before it is a prefix that has no columns.
+// original returns a function that maps a place in an edited text to the place before the edits.
+// Edits are in order: from, to, and the new text. They keep the number of lines. Lines and columns
+// are from 1.
 export function original(source, edits) {
   let starts = null;
   return (line, column) => {
@@ -69,7 +69,7 @@ export function original(source, edits) {
   };
 }
 
-// edited returns the pieces of the text after the edits, and where its lines begin before and after them.
+// edited returns the pieces of the edited text, and the starts of its lines before and after the edits.
 function edited(source, edits) {
   const pieces = [];
   let after = 0;

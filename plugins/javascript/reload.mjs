@@ -1,5 +1,5 @@
-// A module that a cell imports or requires from a file of the user's is loaded anew once the file has
-// changed, as the next cell of a notebook is to see it.
+// Reloads modules from user files that have changed, so that the next cell of a notebook sees the
+// present file.
 
 import fs from "node:fs";
 import Module, { createRequire } from "node:module";
@@ -21,7 +21,7 @@ export function stamp(file) {
   return `${mtimeMs} ${size} ${ino}`;
 }
 
-// importer returns a function that imports as importFrom does, each file as it is now.
+// importer returns a function like importFrom that imports the present content of each file.
 export function importer(importFrom) {
   return async (from, name, attributes) => {
     let [file, known] = [null, undefined];
@@ -34,18 +34,18 @@ export function importer(importFrom) {
         return now;
       });
     } catch (error) {
-      // Node keeps the failure: the next import is of another URL. What it lacks may be there by then.
+      // Node keeps the failure, so the next import needs another URL. A missing module may exist then.
       if (known) known.stamp = null;
       throw error;
     }
-    // JSON that was imported is kept there without its name, which its changes are found by.
+    // Node caches imported JSON without the file's name, by which requireFrom notices changes.
     if (file !== null && !(Module._cache[file] instanceof Module)) delete Module._cache[file];
     return namespace;
   };
 }
 
-// current returns the URL by which a file is imported as it is now. Node keeps what it has
-// imported by a URL, and takes another query for another module.
+// current returns the URL that imports a file's present content. Node caches modules by URL, and
+// another query makes another module.
 function current(url) {
   if (!/^file:[^?#]*$/.test(url) || isOthers(url)) return url;
   const file = fileURLToPath(url);
@@ -74,18 +74,18 @@ export function requireFrom(file) {
   return Object.defineProperty(load, "name", { value: "require" });
 }
 
-// locate returns the file of the user's that a name means, or null.
+// locate returns the user's file for a name, or null.
 function locate(require, name) {
   try {
     const path = require.resolve(name);
     return path.startsWith("/") && !isOthers(path) ? path : null;
   } catch {
-    return null; // which require tells
+    return null; // require reports the error
   }
 }
 
-// forgetChanged takes those files' modules out of the cache that have changed, or have loaded one that
-// has, and reports whether this one is.
+// forgetChanged removes from the cache the modules of files that have changed, and of files that load
+// such a file. It reports whether it removed this file's.
 function forgetChanged(cache, file, seen) {
   const module = cache[file];
   if (!module || seen.has(file)) return false;

@@ -1,9 +1,9 @@
-// What the syntax tree of code says of it. Read when code has the name of a handler in it, or
-// may end in an expression: the parser takes milliseconds to load.
+// Analyses the syntax tree of code. Read only if the code contains the name of a handler or may end
+// in an expression: the parser takes milliseconds to load.
 
 import { createRequire } from "node:module";
 
-// Node's own parser, which its own prompt uses too.
+// Node's own parser, which its REPL uses too.
 export const acorn = createRequire(import.meta.url)("internal/deps/acorn/acorn/dist/acorn");
 
 export function parse(source) {
@@ -23,7 +23,7 @@ export function onlyDefines(body, name) {
   return body.every(defines) && body.some((node) => makes(node, name));
 }
 
-// lastExpression returns where the last statement is, without its semicolon, if it is an expression.
+// lastExpression returns the range of the last statement, without its semicolon, if it is an expression.
 export function lastExpression(source, body) {
   const last = body.at(-1);
   if (last?.type !== "ExpressionStatement") return null;
@@ -73,8 +73,8 @@ function isFunction(node) {
   return node?.type === "FunctionExpression" || node?.type === "ArrowFunctionExpression";
 }
 
-// isDefinite reports whether the value is written out, a function, a class, the name of something
-// or what a module has.
+// isDefinite reports whether the value is a literal, a function, a class, a name, or a member of a
+// module.
 function isDefinite(node) {
   switch (node?.type) {
     case "Literal":
@@ -108,13 +108,13 @@ function isRequire(node) {
   return node.type === "CallExpression" && node.callee.type === "Identifier" && node.callee.name === "require" && node.arguments.length === 1 && node.arguments[0].type === "Literal";
 }
 
-// isEnum knows what becomes of an enum of TypeScript: ((E) => {…})(E || {}).
+// isEnum recognises a compiled enum of TypeScript: ((E) => {…})(E || {}).
 function isEnum(node) {
   const [given] = node.arguments;
   return isFunction(node.callee) && node.arguments.length === 1 && given.type === "LogicalExpression" && given.left.type === "Identifier" && given.right.type === "ObjectExpression" && given.right.properties.length === 0;
 }
 
-// makes reports whether a statement makes the name a function, as far as that can be seen.
+// makes reports whether a statement makes the name a function, as far as the tree shows.
 function makes(node, name) {
   switch (node.type) {
     case "FunctionDeclaration":

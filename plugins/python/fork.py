@@ -253,7 +253,7 @@ def preload(kernel, names):
     os.close(stdout)
     sys.path.insert(0, script)
     if len(os.listdir("/proc/self/task")) > 1:
-        sys.exit("what is to be imported ahead starts threads, which a fork does not have: %s" % " ".join(names))
+        sys.exit("the preloaded modules start threads, which a fork does not have: %s" % " ".join(names))
     return {name.partition(".")[0] for name in set(sys.modules) - before}
 
 

@@ -22,7 +22,7 @@ OURSELVES = sys.modules["__main__"], sys.modules.pop("kernel")  # the user's cod
 host.OURSELVES = host
 
 INSTALL = (
-    'the template chooses ipykernel as the kernel of Python, and has none that works: put "ipykernel" into '
+    'the template chooses ipykernel as the kernel of Python, but it cannot be loaded: put "ipykernel" into '
     "dependencies.python of the template, or install it in the template's files, on Debian with apt-get install python3-ipykernel"
 )
 OLDEST = 6  # major version of ipykernel

@@ -646,7 +646,7 @@ def summary(value):
 @line("reset")
 def reset(text):
     if "-f" not in text.split() and (sys.stdin.readline() or "n").strip().lower() not in ("y", "yes"):
-        return fail("%reset asks whether to go on, and nobody answers: use %reset -f")
+        return fail("%reset asks for confirmation, which needs a user: use %reset -f")
     names = host.KERNEL.module.__dict__
     for name in list(names):
         if not name.startswith("_") and name not in ("In", "Out", "display"):

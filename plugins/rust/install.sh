@@ -24,7 +24,7 @@ ln -s "$layer/vendor" "/tmp/yurt-crates-${mount##*/}"
 export CARGO_HOME=/tmp/cargo-offline CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=false
 target=/tmp/target
 timeout 240 "$cargo" build --quiet --offline --target-dir "$target" --config 'source.crates-io.replace-with="yurt"' \
-	--config "source.yurt.directory='/tmp/yurt-crates-${mount##*/}'" || echo "some crates are compiled by who uses them" >&2
+	--config "source.yurt.directory='/tmp/yurt-crates-${mount##*/}'" || echo "some crates are compiled only when runs use them" >&2
 [ -d "$target/debug/deps" ] || exit 0
 package=$(sed -n 's/^name *= *"\([^"]*\)".*/\1/p' Cargo.toml | head -n 1)
 hash='????????????????'

@@ -1,9 +1,8 @@
-// Takes the types out of TypeScript, with esbuild as a service: one process, started with the
-// kernel, which answers any number of requests. A process for each cell would cost it some
-// milliseconds.
+// Erases the types of TypeScript, with esbuild as a service: one process, started with the kernel,
+// serves all requests. A process for each cell would take milliseconds.
 //
-// The service speaks the protocol that esbuild's own package for Node uses: packets with their
-// length before them, see encode. It is the same from esbuild 0.17 on. Needs Node 18 or later.
+// The service has the protocol of esbuild's own package for Node: packets that begin with their
+// length, see encode. It is the same from esbuild 0.17 on. Needs Node 18 or later.
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import net from "node:net";
@@ -19,10 +18,10 @@ const MAJOR = process.versions.node.split(".")[0];
 // Flags of esbuild. Imports stay although a cell does not use them: a later cell may.
 function flags(loader, version, source, cell) {
   const compiler = cell ? { preserveValueImports: true, verbatimModuleSyntax: false } : {};
-  // As JavaScript has it; experimental decorators of fields need it as TypeScript had it before.
+  // JavaScript's semantics; experimental decorators of fields need TypeScript's older ones.
   compiler.useDefineForClassFields = !/@[\p{ID_Start}$_(]/u.test(source);
   const [, minor] = version.split(".").map(Number);
-  if (minor < 21) compiler.experimentalDecorators = true; // esbuild knows no others
+  if (minor < 21) compiler.experimentalDecorators = true; // esbuild knows only these
   return [
     `--loader=${loader}`, `--target=node${MAJOR}`, "--sourcemap=external", "--sources-content=false", "--sourcefile=cell",
     "--log-level=silent", "--log-limit=1", `--tsconfig-raw=${JSON.stringify({ compilerOptions: compiler })}`,
@@ -31,7 +30,7 @@ function flags(loader, version, source, cell) {
 
 const options = { env: {}, cwd: "/", encoding: "utf8", maxBuffer: MAX_PACKET, stdio: ["pipe", "pipe", "pipe"] };
 
-// Service is esbuild's process, started when it is first needed and again if it ended.
+// Service is esbuild's process, started at its first use and again after it ended.
 export class Service {
   constructor(esbuild) {
     this.esbuild = esbuild;
@@ -40,7 +39,7 @@ export class Service {
     this.last = 0;
   }
 
-  // start has the service wait for code, and returns the version of esbuild.
+  // start starts the service and returns the version of esbuild.
   start() {
     return (this.child ??= this.launch().catch((error) => {
       this.child = null;
@@ -52,7 +51,7 @@ export class Service {
     const version = await new Promise((resolve, reject) => {
       execFile(this.esbuild, ["--version"], options, (error, said) => (error ? reject(error) : resolve(said.trim())));
     });
-    // Apart from the kernel's process group, whose signals are the code's.
+    // Outside the kernel's process group, whose signals are for the code.
     const child = spawn(this.esbuild, [`--service=${version}`], { ...options, stdio: ["pipe", "pipe", "ignore"], detached: true });
     child.unref();
     for (const stream of [child.stdin, child.stdout]) {
@@ -107,8 +106,8 @@ export class Service {
     throw new CompileError("esbuild, which takes the types away, ended while it read the code; it may have had too little memory");
   }
 
-  // erase returns the code as JavaScript, and its source map; or why esbuild refuses it, and where:
-  // the line is from 1, the column in bytes from 0. A cell keeps all of its imports.
+  // erase returns the code as JavaScript and its source map, or esbuild's reason for refusing it with
+  // the line from 1 and the column in bytes from 0. A cell keeps all its imports.
   async erase(source, { loader = "ts", cell }) {
     const { code, map, errors, error } = await this.ask(source, loader, cell);
     if (error) throw new CompileError(`esbuild: ${error}`);
@@ -117,7 +116,7 @@ export class Service {
     return { refused: { text, line: location?.line ?? 1, column: location?.column ?? 0 } };
   }
 
-  // eraseNow makes CommonJS of a file, for require, which cannot wait.
+  // eraseNow compiles a file to CommonJS for require, which cannot wait.
   eraseNow(source, loader) {
     const version = execFileSync(this.esbuild, ["--version"], options).trim();
     const argv = flags(loader, version, source, false).filter((flag) => !/^--(log-|sourcemap=|sourcefile=)/.test(flag));

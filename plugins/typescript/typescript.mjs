@@ -1,5 +1,5 @@
-// TypeScript in a kernel: cells without their types, and the files in TypeScript that cells
-// import. A file is loaded again once it, or a file in TypeScript that it imports, has changed.
+// TypeScript in a kernel: it erases the types of cells and of imported TypeScript files. A file is
+// loaded again after a change of it or of a TypeScript file that it imports.
 
 import fs from "node:fs";
 import Module, { createRequire } from "node:module";
@@ -12,7 +12,7 @@ import { remember } from "./places.mjs";
 import { stamp } from "./reload.mjs";
 
 const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts"];
-const INSTEAD = { ".js": [".ts", ".tsx"], ".mjs": [".mts"], ".cjs": [".cts"], ".jsx": [".tsx"] }; // how TypeScript names files
+const INSTEAD = { ".js": [".ts", ".tsx"], ".mjs": [".mts"], ".cjs": [".cts"], ".jsx": [".tsx"] }; // names of TypeScript sources
 const WORD = /[\p{ID_Start}$_][\p{ID_Continue}$]*/gu;
 
 export class TypeScript {
@@ -20,13 +20,13 @@ export class TypeScript {
     this.service = new Service(esbuild);
     this.importFrom = importFrom;
     this.loaded = new Map(); // by file
-    this.service.start().catch(() => {}); // a cell tells of it
+    this.service.start().catch(() => {}); // the first cell reports it
     for (const extension of EXTENSIONS) Module._extensions[extension] = (module, file) => this.require(module, file);
     resolveInstead();
   }
 
-  // erase returns the JavaScript of a cell, how places of it are found in the TypeScript, and
-  // which names at its top level esbuild made.
+  // erase returns the JavaScript of a cell, a function that maps its places to the TypeScript, and
+  // one that recognises top-level names that esbuild made.
   async erase(source, filename, Refused) {
     const { code, map } = await this.take(source, filename, Refused, { cell: true });
     const words = new Set(source.match(WORD));
@@ -41,7 +41,7 @@ export class TypeScript {
     throw new Refused(refused.text, filename, source, refused.line, column);
   }
 
-  // import imports a module for a file, which may be one in TypeScript.
+  // import imports a module, which may be TypeScript, for a file.
   async import(from, name, attributes) {
     const file = find(path.dirname(from), name);
     if (file === null) return this.importFrom(from, plain(from, name), attributes);
@@ -51,8 +51,8 @@ export class TypeScript {
     return entry.module.namespace;
   }
 
-  // load returns what there is of a file. Those that are being loaded are in another map, so that
-  // files may import each other.
+  // load returns the entry of a file. Files that are still loading are in another map, so that files
+  // may import each other.
   async load(file, loading) {
     const known = loading.get(file) ?? this.loaded.get(file);
     if (known && (loading.has(file) || !hasChanged(known, new Set()))) return known;
@@ -86,7 +86,7 @@ export class TypeScript {
     });
   }
 
-  // require makes CommonJS of a file, for code that cannot wait.
+  // require compiles a file to CommonJS, for code that cannot wait.
   require(module, file) {
     const { code, map } = this.service.eraseNow(fs.readFileSync(file, "utf8"), file.endsWith("x") ? "tsx" : "ts");
     remember(file, places(map));
@@ -107,7 +107,7 @@ function hasChanged(entry, seen) {
   return entry.module?.status === "errored" || stamp(entry.file) !== entry.stamp || entry.imports.some((imported) => hasChanged(imported, seen));
 }
 
-// find returns the file in TypeScript that an import in a directory names, or null.
+// find returns the TypeScript file for an import in a directory, or null.
 function find(directory, name) {
   if (!/^(\.{0,2}\/|file:)/.test(name)) return null;
   const file = name.startsWith("file:") ? fileURLToPath(name) : path.resolve(directory, name);
@@ -117,7 +117,7 @@ function find(directory, name) {
   return others.find(isFile) ?? null;
 }
 
-// resolveInstead has require find lib.ts by the name lib.js, too.
+// resolveInstead makes require find lib.ts under the name lib.js, too.
 function resolveInstead() {
   const resolve = Module._resolveFilename;
   Module._resolveFilename = function (name, parent, ...rest) {
@@ -131,7 +131,7 @@ function resolveInstead() {
   };
 }
 
-// plain returns the name of a file that is no TypeScript, whose extension may be left out.
+// plain returns the name of a file that is not TypeScript; its extension may be missing.
 function plain(from, name) {
   if (!/^\.{0,2}\//.test(name)) return name;
   try {

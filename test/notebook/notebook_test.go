@@ -37,7 +37,7 @@ type difference struct {
 
 // differences are about the cells of testdata/differences.ipynb, in their order.
 func differences() []difference {
-	const noInput = "EOFError: input(): nobody is there to answer"
+	const noInput = "EOFError: input(): no user is there to answer"
 	return []difference{
 		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at #:2 #:4", "ValueError: with a cause at #:4 #:4", ""},
 		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell #>, line 1", "SyntaxError: incomplete input", ""},

@@ -17,7 +17,7 @@ import warnings
 from itertools import repeat
 
 INSTALL = (
-    'the template chooses IPython as the kernel of Python, and has none that works: put "ipython" into '
+    'the template chooses IPython as the kernel of Python, but it cannot be loaded: put "ipython" into '
     "dependencies.python of the template, or install it in the template's files, on Debian with apt-get install python3-ipython"
 )
 OLDEST = 8  # major version of IPython

@@ -58,7 +58,7 @@ def submodule(name):
     """A part of IPython that code may use without importing it, such as IPython.display."""
     path = "IPython." + name
     if path not in Notebook.MODULES:
-        raise AttributeError("module 'IPython' has no attribute %r: IPython is not installed, and this is what stands in for it" % name)
+        raise AttributeError("module 'IPython' has no attribute %r: IPython is not installed, and the module is Yurt's stand-in" % name)
     return imported(path)
 
 
@@ -277,7 +277,7 @@ class Stdin(io.TextIOWrapper):
         super().__init__(io.BytesIO(data), encoding="utf-8", errors="replace")
 
     def fileno(self):
-        raise io.UnsupportedOperation("standard input is what the request gave; it is no file")
+        raise io.UnsupportedOperation("standard input is the stdin of the request, not a file")
 
 
 def ask(prompt="", /):
@@ -285,5 +285,5 @@ def ask(prompt="", /):
     sys.stdout.write(str(prompt))
     line = sys.stdin.readline()
     if not line:
-        raise EOFError("input(): nobody is there to answer; give the answers as stdin of the request, a line each")
+        raise EOFError("input(): no user is there to answer; give the answers as stdin of the request, a line each")
     return line[:-1] if line.endswith("\n") else line
