@@ -1,13 +1,13 @@
-# Watches over the shell that keeps a context's state, and tells the host when it ends:
+# Starts the shell that keeps a context's state, and tells the host when the shell ends:
 #
 #     bash kernel.sh DIRECTORY
 #
-# The shell itself is shell.sh; what users set as its traps, and exec, are theirs.
+# The shell runs shell.sh. User code can set its traps and replace it by exec.
 
 dir=$1
 state=$(mktemp -d "${TMPDIR:-/tmp}/.yurt-bash-XXXXXX") || exit 1
 trap : INT # for the shell, which is in the same process group
-exec {err}>&2 2>"$state/said" # what Bash says of a signal is not the user's
+exec {err}>&2 2>"$state/said" # Bash's message of a signal is not the user's output
 "$BASH" --norc --noprofile "$dir/shell.sh" "$dir" "$state" 2>&"$err" {err}>&-
 code=$?
 id='' why='' count=0
@@ -23,8 +23,8 @@ done
 noexec='(^|[^[:alnum:]_])(set|shopt)[[:space:]]([^;&|]*[[:space:]])?(-[[:alpha:]]*n|noexec|extdebug)'
 [[ $code == 0 && -f $state/cell && $(<"$state/cell") =~ $noexec ]] && why='set -n, or a trap of DEBUG under extdebug, has it skip all commands'
 rm -rf "$state"
-# Of a shell that crashed, or was killed, Bash says so, and not of one that exits with such a code. The
-# host tells it of a kernel that ended likewise.
+# Bash reports a shell that a signal has ended, and not one that exits with such a code. This process
+# ends by the same signal, so that the host reports it, too.
 ((code > 128)) && [[ -s /proc/self/fd/2 ]] && kill -"$((code - 128))" $$
 [[ $why && ! $id ]] && echo "yurt: the code before this broke the shell of its context: $why" >&"$err"
 if [[ $id ]]; then

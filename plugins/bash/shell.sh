@@ -1,41 +1,41 @@
-# Runs one execution after the other in one shell, whose state lasts between them.
+# Runs executions one after the other in one shell, which keeps its state.
 #
 #     bash shell.sh DIRECTORY STATE
 #
-# A fatal error, such as a variable that set -u misses, ends any shell that is not interactive. The trap EXIT then writes
-# the shell's state to the file "kept" and replaces the shell by a fresh one in the same process, which reads it.
+# A fatal error, such as an unset variable under set -u, ends any shell that is not interactive. The trap EXIT then
+# writes the shell's state to the file "kept" and replaces the shell by a fresh one in the same process, which reads it.
 #
-# Requests come from the FIFO "requests" in the directory, a JSON object a line, whose
-# members have a fixed order. That an execution is done goes to descriptor 3, and a mark
-# to descriptors 1 and 2: what was written before it is of that execution. SIGINT
-# interrupts the execution that runs.
+# It reads requests from the FIFO "requests" in the directory, a JSON object a line, whose
+# members have a fixed order. It writes a message "done" for each execution to descriptor 3, and
+# a mark to descriptors 1 and 2: output before the mark belongs to that execution. SIGINT
+# interrupts the running execution.
 #
-# The user's code shares this shell and can break whatever is here. A shell that cannot answer any
-# more ends at once; kernel.sh then tells the host why. Needs Bash 4.4 or later, and base64 and
-# mkdir, which are found before the code can change PATH.
+# The user's code shares this shell and can break all of it. A shell that can no longer serve
+# requests ends at once; kernel.sh then tells the host why. Needs Bash 4.4 or later, and base64 and
+# mkdir, which are looked up before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
 __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_interrupt='' __yurt_parted='' __yurt_code=0 __yurt_count=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
-# Ends a cell once code has named the trap ERR: the cell's last status is kept, and the command that runs the
-# cell succeeds, since the user's trap would be called for that command too.
+# The end of a cell, once code has named the trap ERR: it keeps the cell's last status and makes the command that
+# runs the cell succeed, as the user's trap would be called for that command, too.
 __yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended='' __yurt_parameters=()
 __yurt_errors='' # the trap ERR of code that is left
-__yurt_guard='__yurt_ending "$?" "$@"; ' # what the trap EXIT begins with, before the code's own
+__yurt_guard='__yurt_ending "$?" "$@"; ' # begins the trap EXIT, before the code's own
 __yurt_exits='' __yurt_own=''           # whether code has named a trap; the code's own trap EXIT
 __yurt_bash=$BASH
 hash base64 mkdir 2>/dev/null
 __yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
 
-# __yurt_next reads the next request and sets up what its execution has to itself.
+# __yurt_next reads the next request and sets up its execution.
 __yurt_next() {
   local line='' id file tries=0
   while [[ $line ]] || ((tries++ < __yurt_tries)) || __yurt_broken requests; do
     if ! IFS= builtin read -r -u "$__yurt_requests" line; then
-      # The host is away: opening waits for it.
+      # The host has gone: opening waits for it.
       line=''
       exec {__yurt_requests}<&- {__yurt_requests}<"$__yurt_dir/requests"
       continue
@@ -43,13 +43,13 @@ __yurt_next() {
     id=${line#'{"id":"'}
     id=${id%%'"'*}
     if [[ $id == "$__yurt_id" ]]; then
-      __yurt_reply # the host was restarted and did not hear it
+      __yurt_reply # the host has restarted and lost it
       continue
     fi
     break
   done
   __yurt_id=$id __yurt_answer='' __yurt_count=$((__yurt_count + 1))
-  [[ -d $__yurt_state ]] || "$__yurt_mkdir" -m 700 "$__yurt_state" # the code emptied /tmp
+  [[ -d $__yurt_state ]] || "$__yurt_mkdir" -m 700 "$__yurt_state" # the code has emptied /tmp
   if [[ $line == '{"id":"'"$id"'","file":"'* ]]; then
     file=${line#*',"file":"'}
     IFS= builtin read -r line <"${file%%'"'*}"
@@ -59,7 +59,7 @@ __yurt_next() {
   __yurt_prepare "$line"
 }
 
-# __yurt_prepare takes a request, of which the code comes last, and can be large.
+# __yurt_prepare reads a request. Its code comes last and can be large.
 __yurt_prepare() {
   local rest=${1%%',"code":"'*} code item
   code=${1:${#rest}+9:${#1}-${#rest}-11}
@@ -91,22 +91,22 @@ __yurt_prepare() {
   builtin printf '%s\n' "$__yurt_value${__yurt_traps:+$__yurt_end}" >|"$__yurt_state/cell"
 }
 
-# __yurt_string takes the JSON string that the argument begins with.
+# __yurt_string decodes the JSON string at the beginning of the argument.
 __yurt_string() {
   [[ $1 =~ ^$__yurt_quote ]]
   __yurt_rest=${1:${#BASH_REMATCH[0]}}
   __yurt_decode "${BASH_REMATCH[1]}"
 }
 
-# __yurt_decode takes the escapes out of a JSON string, which are those of $'…'. A NUL would end
-# the text there, as it does in any variable: it is left out, as Bash does in a script.
+# __yurt_decode replaces the escapes of a JSON string, which are those of $'…'. It drops NULs, as Bash
+# does in a script, since a NUL would end the text of a variable.
 __yurt_decode() {
   if [[ $1 != *'\u0000'* ]]; then
     __yurt_value=${1@E}
     return
   fi
-  # What printf takes for escapes differs in that of quotes alone. Looking for each in turn would
-  # cost a look at all that is left.
+  # The escapes of printf differ only in quotes. Replacing one after the other would scan the rest of
+  # the text each time.
   local pieces
   builtin mapfile -t -d '"' pieces <<<"$1"
   builtin printf -v __yurt_value '%sx22' "${pieces[@]}"
@@ -115,7 +115,7 @@ __yurt_decode() {
   builtin printf -v __yurt_value %s "${pieces[@]}"
 }
 
-# __yurt_export sets a variable for this execution alone.
+# __yurt_export sets a variable for this execution only.
 __yurt_export() {
   if [[ -v $1 ]]; then
     __yurt_restore+=("$(builtin declare -p "$1")")
@@ -132,8 +132,8 @@ __yurt_reply() {
   builtin printf '%s\n' "$__yurt_answer" >&"$__yurt_control" || __yurt_broken descriptors
 }
 
-# __yurt_broken ends a shell that cannot answer; the name of the file says why. The code may have
-# replaced any builtin by a function; in POSIX mode, exit is Bash's own.
+# __yurt_broken ends a shell that cannot serve requests; a file's name has the reason. The code may
+# have replaced any builtin by a function; in POSIX mode, exit is Bash's own.
 __yurt_broken() {
   exec 2>&-
   __yurt_running=''
@@ -169,7 +169,7 @@ __yurt_after() {
   [[ ! $__yurt_exits ]] || __yurt_protect
   if [[ $__yurt_traps && ! $(builtin trap -p ERR) ]]; then
     __yurt_traps=''
-    builtin trap '__yurt_failed "$?"' ERR # the code has taken its own back
+    builtin trap '__yurt_failed "$?"' ERR # the code has removed its trap
   fi
   for item in "${__yurt_restore[@]}"; do
     builtin eval "${item/#declare /declare -g }"
@@ -182,20 +182,20 @@ __yurt_after() {
   ((1))
 }
 
-# __yurt_status has the status of the execution before.
+# __yurt_status returns the status of the previous execution.
 __yurt_status() {
   return "$__yurt_last"
 }
 
-# __yurt_bearable tells whether Bash lives through parsing the code: it crashes where that is
-# nested deeper than its stack is. So long code is parsed by another one first.
+# __yurt_bearable reports whether Bash survives parsing the code: its stack overflows if the nesting
+# is too deep. So another Bash parses long code first.
 __yurt_bearable() {
   (( ${#__yurt_value} < 2000 )) && return
   "$BASH" -n "$__yurt_state/cell"
   (( $? != __yurt_crash ))
 }
 
-# __yurt_syntax says what is wrong with code that Bash does not understand.
+# __yurt_syntax makes an error of code that Bash cannot parse.
 __yurt_syntax() {
   local said
   [[ -f $__yurt_state/cell ]] || return 0
@@ -204,7 +204,7 @@ __yurt_syntax() {
   __yurt_error SyntaxError "${said%%$'\n'*}"
 }
 
-# __yurt_error makes the envelope of an error of that type from what Bash says of it.
+# __yurt_error makes the envelope of an error of a type from Bash's message.
 __yurt_error() {
   local said=${2#"$__yurt_state/"} line place=''
   said=${said//'\'/'\\'}
@@ -215,20 +215,20 @@ __yurt_error() {
   envelope="{\"error\":{\"type\":\"$1\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
 }
 
-# __yurt_spoken makes an error of what Bash itself said last, if it did: that is on standard error.
+# __yurt_spoken makes an error whose message the host takes from Bash's last line on standard error.
 __yurt_spoken() {
   envelope='{"error":{"type":"BashError","message":"","stacktrace":[]}}'
   speaker=${__yurt_state//'\'/'\\'}/
   speaker=${speaker//'"'/'\"'}
 }
 
-# __yurt_missing makes an error of a command that is not there, where the code ended with one.
+# __yurt_missing makes an error of a missing command, if the code ended with one.
 __yurt_missing() {
   local said
   [[ -s $__yurt_state/missing ]] && IFS= builtin read -r said <"$__yurt_state/missing" && __yurt_error BashError "$said"
 }
 
-# Bash calls this, in a process of its own, for a command that is not there.
+# Bash calls this, in another process, for a missing command.
 command_not_found_handle() {
   local said="${BASH_SOURCE[1]#"$__yurt_state/"}: line ${BASH_LINENO[0]}: ${1//$'\n'/ }: command not found"
   builtin printf '%s\n' "$said" >&2
@@ -236,14 +236,14 @@ command_not_found_handle() {
   return 127
 }
 
-# __yurt_interrupted has the code that runs end, whatever functions it is in.
+# __yurt_interrupted ends the running code, in any depth of functions.
 __yurt_interrupted() {
   [[ $__yurt_running && $BASHPID == $$ ]] || return 0
   __yurt_interrupt=1
   __yurt_leave 130
 }
 
-# exit ends the execution and not the shell with its state; in a process of its own it is Bash's.
+# exit ends the execution, not the shell with its state; in a subshell it is Bash's own.
 exit() {
   local code=$?
   [[ $__yurt_running && $BASHPID == $$ ]] || builtin exit "${@-$code}"
@@ -260,15 +260,15 @@ exit() {
   __yurt_leave "$code"
 }
 
-# __yurt_failed is told of a command that failed. With errexit set that is to end the
-# code, and not the shell with its state.
+# __yurt_failed runs after a command has failed. With errexit it ends the code, not the shell
+# with its state.
 __yurt_failed() {
   [[ $- == *e* && $__yurt_running && $BASHPID == $$ ]] || return "$1"
   __yurt_leave "$1"
 }
 
-# __yurt_leave has every command from here on refused, and every function with it. What
-# returns 2 to a trap of DEBUG returns from where it was.
+# __yurt_leave makes the shell refuse every further command, in each function. A trap of DEBUG
+# that returns 2 makes the present function return.
 __yurt_leave() {
   __yurt_stop=$1
   builtin set +e
@@ -283,7 +283,7 @@ __yurt_refuse() {
   [[ ${BASH_SOURCE[1]} == "${BASH_SOURCE[0]}" ]] || return 2
 }
 
-# __yurt_obey has commands run again.
+# __yurt_obey makes the shell run commands again.
 __yurt_obey() {
   builtin trap - DEBUG
   builtin shopt -u extdebug
@@ -293,7 +293,7 @@ __yurt_obey() {
   __yurt_errors=''
 }
 
-# __yurt_parting makes the code's trap of EXIT the next cell, once, where code has ended the execution.
+# __yurt_parting makes the code's trap EXIT the next cell, once, after code has ended the execution.
 __yurt_parting() {
   [[ $__yurt_stop && ! $__yurt_interrupt && ! $__yurt_parted ]] || return
   local said words
@@ -309,7 +309,7 @@ __yurt_parting() {
   builtin printf '%s\n' "$words" >|"$__yurt_state/cell"
 }
 
-# __yurt_protect has the trap EXIT begin with __yurt_ending, also where the code has set its own.
+# __yurt_protect makes the trap EXIT begin with __yurt_ending, also if the code has set its own.
 __yurt_protect() {
   local said words=()
   said=$(builtin trap -p EXIT)
@@ -319,9 +319,9 @@ __yurt_protect() {
   builtin trap "$__yurt_guard$__yurt_own" EXIT
 }
 
-# __yurt_ending is called where Bash ends the shell with a status. In an execution, a fresh shell takes over its
-# process, its state and its positional parameters, or those that it began with where a function has ended the shell; without it the
-# shell ends. It has no variables of its own, which would be saved.
+# __yurt_ending runs when Bash ends the shell with a status. During an execution, a fresh shell takes over the process,
+# the state and the positional parameters, which are those from the execution's start if a function has ended the shell.
+# Otherwise the shell ends. It has no local variables, as they would be saved.
 __yurt_ending() {
   if [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_fatal "$1"; then
     ((${#FUNCNAME[@]} > 3)) || __yurt_parameters=("${@:2}") # this function, source and main
@@ -332,14 +332,14 @@ __yurt_ending() {
   return "$1"
 }
 
-# __yurt_fatal tells an error by its status from a signal that ends the shell: Bash calls the trap EXIT for both, and $?
-# is then that of the command before. A shell that crashed is in the handler of the signal, which is blocked there.
+# __yurt_fatal distinguishes an error from a signal that ends the shell: Bash runs the trap EXIT for both, and after a
+# signal $? is the previous command's. A shell that crashed is in the handler of the signal, which blocks the signal.
 __yurt_fatal() {
   [[ $1 != 0 && $BASH_COMMAND != *kill\ * && $(</proc/$$/status) =~ SigBlk:[[:space:]]0{16} ]]
 }
 
-# __yurt_save prints commands that bring the shell's state back. Functions come before aliases, which were expanded
-# in them, and options come last.
+# __yurt_save prints commands that restore the shell's state. Functions come before aliases, which are expanded in them
+# already, and options come last.
 __yurt_save() {
   builtin shopt -p
   builtin declare -f
@@ -355,7 +355,7 @@ __yurt_save() {
   builtin set +o
 }
 
-# __yurt_directories prints commands that bring the directory stack back.
+# __yurt_directories prints commands that restore the directory stack.
 __yurt_directories() {
   builtin printf 'builtin cd -- %q\n' "$PWD"
   for ((__yurt_code = ${#DIRSTACK[@]} - 1; __yurt_code > 0; __yurt_code--)); do
@@ -383,16 +383,16 @@ else
   builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_guard __yurt_bash \
     __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
 fi
-# This condition is false, but for a shell that runs no commands any more (set -n): there all
-# commands count as successful, and the shell comes to the end of this file.
+# The condition is always false, except in a shell that no longer runs commands (set -n): there all
+# commands count as successful, and the shell reaches the end of this file.
 until ((0)); do
   [[ $__yurt_resumed ]] || __yurt_next
   __yurt_resumed=''
   if { __yurt_bearable; } 2>/dev/null; then
     __yurt_running=1 __yurt_parameters=("$@")
     until ((0)); do
-      for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
-        case $__yurt_last in # the first command finds the status of the last one in $?
+      for __yurt_code in 0; do # the loop for a break or continue outside the code's loops
+        case $__yurt_last in # $? is the previous execution's status for the first command
         0)
           __yurt_ended='' # so that $? is 0
           builtin source "$__yurt_state/cell"

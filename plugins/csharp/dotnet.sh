@@ -1,6 +1,6 @@
-# Compiles C# with the compiler of a .NET SDK, or with Mono's where that is a runtime of .NET without its SDK:
+# Compiles C# with the compiler of a .NET SDK, or with Mono's if .NET is only a runtime without SDK:
 # dotnet.sh DOTNET MCS OUT FLAG-OR-SOURCE…
-# MCS is empty where there is none. OUT gets main.dll and its settings, or main.exe.
+# MCS is empty without Mono. OUT gets main.dll and its settings, or main.exe.
 dotnet=$1 mcs=$2 out=$3
 shift 3
 root=$(readlink -f -- "$dotnet") && root=${root%/*}
@@ -29,7 +29,7 @@ for reference in "${references%/*}"/*.dll; do
 	set -- "$@" "-r:$reference"
 done
 
-# Without ICU, or with one that it does not know, .NET ends at once unless it is told to need none.
+# Without a version of ICU that it knows, .NET ends at once unless this setting turns off its use.
 invariant=',"configProperties":{"System.Globalization.Invariant":true,"System.Globalization.PredefinedCulturesOnly":false}'
 if [ "$major" -ge 5 ]; then
 	for icu in /usr/lib/libicuuc.so.* /usr/lib64/libicuuc.so.* /usr/lib/*/libicuuc.so.*; do
@@ -38,6 +38,6 @@ if [ "$major" -ge 5 ]; then
 fi
 printf '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"%s.0"}%s}}\n' "$release" "$invariant" >"$out/main.runtimeconfig.json" || exit
 
-# The compiler asks for the garbage collector of a server, which takes a heap for each processor.
+# The compiler would choose the garbage collector for servers, which has a heap for each processor.
 export COMPlus_gcServer=0 DOTNET_gcServer=0 COMPlus_EnableDiagnostics=0 DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
 "$dotnet" exec "$csc" -noconfig -nostdlib -utf8output -deterministic -define:SYSTEM_NET_HTTP -out:"$out/main.dll" "$@"

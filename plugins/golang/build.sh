@@ -1,22 +1,22 @@
 #!/bin/sh
 # Builds a Go program: build.sh GO ENTRY ROOT OUT CACHE SHARED LAYER
 #
-# SHARED is a read-only build cache of the standard library, or not there. The go
-# command has to write into its cache, so the sandbox's own gets a link to each
-# entry of the shared one. trim.txt tells it that the cache was tidied today: it would
-# remove links to entries that are days old.
+# SHARED is a read-only build cache of the standard library, which may be missing. The go
+# command writes into its cache, so the sandbox's own cache has a link to each entry of the
+# shared one. trim.txt says that the cache was trimmed today: trimming would remove links to
+# entries that are days old.
 #
-# LAYER holds the modules that were downloaded for it, and what was compiled of them, or is
-# empty. Its go.mod, which has those of the project and what was required beside them, is
-# copied: the go command may write to it. Compiled packages are known by the directory of
-# their module, so that has the name which it had when they were.
+# LAYER is the dependency layer, with downloaded modules and their compiled packages, or
+# empty. Its go.mod has the requirements of the project and the added ones. The script copies
+# it, as the go command may write to it. The go command identifies compiled packages by their
+# module's directory, so this has the same path as when the layer was built.
 set -eu
 go=$1 entry=$2 root=$3 out=$4 cache=$5 shared=${YURT_GO_CACHE:-$6} layer=$7
 
 export GOCACHE="$cache/go-build" HOME="$cache"
 if [ ! -d "$HOME/.config/go/telemetry" ]; then
 	mkdir -p "$HOME/.config/go/telemetry"
-	echo off >"$HOME/.config/go/telemetry/mode" # or it leaves a process behind
+	echo off >"$HOME/.config/go/telemetry/mode" # telemetry would leave a process behind
 fi
 if [ ! -d "$GOCACHE" ] && [ -d "$shared" ]; then
 	mkdir "$GOCACHE.$$"

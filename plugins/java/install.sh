@@ -1,6 +1,6 @@
 #!/bin/sh
 # Downloads the libraries of a Java program: install.sh JAVA MVN LAYER
-# pom.xml is beside this file. What MVN would read from /etc, which a sandbox lacks, is too.
+# pom.xml is beside this file. So are the settings that MVN would read from /etc, which a sandbox lacks.
 set -eu
 java=$1 mvn=$2 layer=$3
 here=$(pwd)

@@ -1,5 +1,5 @@
-# What fresh runs and contexts share: JSON, errors, and the evaluation of a program.
-# The names of this file are in an environment of their own, so that rm(list = ls()) removes the user's alone.
+# The common part of fresh runs and contexts: JSON, errors, and the evaluation of a program.
+# The names of this file are in a separate environment, so that rm(list = ls()) removes only the user's.
 
 limits <- list(text = 1e6, result = 8e6, elements = 1e5, depth = 32L, frames = 200L, plots = 64L)
 
@@ -26,7 +26,7 @@ scalars_json <- function(x) {
   NULL
 }
 
-# value_json writes a value as JSON; NULL where JSON does not say the same.
+# value_json writes a value as JSON; NULL if JSON cannot hold it exactly.
 value_json <- function(x, depth = 0L) {
   if (is.null(x)) return("null")
   if (depth > limits$depth || length(x) > limits$elements || isS4(x)) return(NULL)
@@ -51,7 +51,7 @@ rows_json <- function(frame, depth) {
   paste0("[", paste0("{", do.call(paste, c(unname(fields), sep = ",")), "}", collapse = ","), "]")
 }
 
-# value_envelope is the envelope of a run that ended well.
+# value_envelope is the envelope of a successful run.
 value_envelope <- function(outcome) {
   json <- if (outcome$visible) tryCatch(value_json(outcome$value), error = function(e) NULL)
   if (is.null(json)) return("{\"result\":null}")
@@ -64,13 +64,13 @@ error_envelope <- function(type, message, stack = character()) {
     ",\"stacktrace\":[", paste(vapply(utils::head(stack, limits$frames), text_json, ""), collapse = ","), "]}}")
 }
 
-# read_program parses code, which is called name in errors.
+# read_program parses code; errors refer to it by name.
 read_program <- function(code, name) {
   lines <- strsplit(code, "\n", fixed = TRUE)[[1]]
   parse(text = lines, srcfile = srcfilecopy(name, lines), keep.source = TRUE)
 }
 
-# place is where in the user's code a call or an expression begins, as "main.R:3".
+# place is the start of a call or an expression in the user's code, such as "main.R:3".
 place <- function(reference) {
   file <- attr(reference, "srcfile")
   if (is.null(file)) return(NULL)
@@ -82,8 +82,8 @@ shorten <- function(call) {
   if (nchar(text) > 200) paste0(substr(text, 1, 200), "\u2026") else text
 }
 
-# frames_of lists the user's calls, the outermost first: those below the evaluation of a program, and above
-# the handler of the error.
+# frames_of lists the user's calls, the outermost first: those between the evaluation of the program and the
+# handler of the error.
 frames_of <- function(calls, expression, reference, handler) {
   from <- which(vapply(calls, function(call) identical(call[[1]], quote(yurt_eval)), NA))
   calls <- if (length(from)) calls[-seq_len(max(from) + 3L)] else list() # withVisible has one frame, eval two
@@ -101,9 +101,9 @@ frames_of <- function(calls, expression, reference, handler) {
 }
 
 yurt_eval <- function(expression) withVisible(eval(expression, globalenv()))
-top_level <- quote(eval(expression, globalenv())) # the call of conditions that code at the top level makes
+top_level <- quote(eval(expression, globalenv())) # the call in conditions of top-level code
 
-# run_program evaluates a program in the global environment as the top level of R does.
+# run_program evaluates a program in the global environment as R's top level does.
 # show gets each visible value, and whether it is the last. The outcome has value and visible, or type, message and stack.
 run_program <- function(program, show) {
   references <- attr(program, "srcref")
@@ -123,7 +123,7 @@ run_program <- function(program, show) {
   outcome
 }
 
-# warn_plainly names no call of ours in a warning of the top level.
+# warn_plainly removes Yurt's own call from a warning of top-level code.
 warn_plainly <- function(condition) {
   if (!identical(conditionCall(condition), top_level) || getOption("warn") != 1) return()
   cat("Warning: ", conditionMessage(condition), "\n", sep = "", file = stderr())
@@ -137,7 +137,7 @@ explain <- function(condition, stack, reference) {
   where <- if (is.null(call) || identical(call, top_level)) "Error: " else paste0("Error in ", shorten(call), " : ")
   cat(where, message, "\n", sep = "", file = stderr())
   type <- class(condition)[1]
-  if (length(stack) == 0L) { # R had no room for more calls
+  if (length(stack) == 0L) { # R's stack was full
     at <- place(reference)
     if (!is.null(at)) stack <- at
   }
@@ -152,7 +152,7 @@ refuse_program <- function(condition) {
   list(type = "CompileError", message = first, stack = first, exit = 1L)
 }
 
-# print_value prints a value by the user's methods, where there are some.
+# print_value prints a value, by the user's methods if they exist.
 print_value <- function(value) {
   if (isS4(value)) methods::show(value) else eval(as.call(list(print, quote(value))), list(value = value), globalenv())
 }

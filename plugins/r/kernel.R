@@ -1,16 +1,17 @@
-# Runs one execution after the other in one interpreter, whose state lasts between them:
+# Runs executions one after the other in one interpreter, which keeps its state:
 #
 #     R --file=kernel.R --args DIRECTORY
 #
-# Requests come from the FIFO "requests" in the directory, a JSON object a line, whose members are
-# strings and lists of strings. The answers go to descriptor 3, likewise, and a mark to descriptors
-# 1 and 2: output before it is of that execution. SIGINT interrupts the execution that runs.
+# It reads requests from the FIFO "requests" in the directory, a JSON object a line, whose members are
+# strings and lists of strings. It writes responses to descriptor 3 in the same format, and a mark to
+# descriptors 1 and 2: output before the mark belongs to that execution. SIGINT interrupts the running
+# execution.
 
 base_dir <- commandArgs(trailingOnly = TRUE)[1]
 options(warn = 1, keep.source = FALSE, menu.graphics = FALSE)
-setHook(packageEvent("tools", "onLoad"), function(...) tools::Rd2txt_options(underline_titles = FALSE)) # help is no typescript
+setHook(packageEvent("tools", "onLoad"), function(...) tools::Rd2txt_options(underline_titles = FALSE)) # no backspaces for underlining in help
 
-# decode_request takes the strings out of a request, of which each member has one or a list.
+# decode_request reads the members of a request, each a string or a list of strings.
 decode_request <- function(line) {
   found <- gregexpr("\"(?>[^\"\\\\]++|\\\\.)*+\"", line, perl = TRUE)[[1]]
   ends <- found + attr(found, "match.length")
@@ -27,7 +28,7 @@ decode_request <- function(line) {
   request
 }
 
-# decode_string takes the escapes out of a string, which are those of R.
+# decode_string replaces the escapes of a string, which are those of R.
 decode_string <- function(text) {
   if (!grepl("\\", text, fixed = TRUE)) return(enc2utf8(text))
   text <- gsub("(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000", "\\1", text, perl = TRUE) # R has no NUL
@@ -93,7 +94,7 @@ table_html <- function(frame) {
   paste0("<table><thead>", row("th", c("", names(frame))), "</thead><tbody>", paste(body, collapse = ""), "</tbody></table>")
 }
 
-# show_value prints a visible value; the last one of a cell is shown as its result.
+# show_value prints a visible value; the last one of a cell is its result.
 show_value <- function(value, last) {
   if (!last) return(print_value(value))
   text <- paste(utils::capture.output(print_value(value)), collapse = "\n")
@@ -103,7 +104,7 @@ show_value <- function(value, last) {
   display(data, TRUE)
 }
 
-# Plots go to files, which are shown when the execution ends.
+# Plots are written to files, which are shown when the execution ends.
 open_device <- function(...) {
   dir.create(kernel$plots, showWarnings = FALSE)
   grDevices::png(file.path(kernel$plots, paste0("plot", length(dir(kernel$plots)) + 1L, "-%03d.png")), 672, 480, res = 96, type = "cairo")
@@ -156,7 +157,7 @@ run_cell <- function(request) {
   kernel$count <- kernel$count + 1L
   if (!is.null(request$cwd)) tryCatch(setwd(request$cwd), error = function(e) cat("yurt: the working directory stays ", getwd(), "\n", sep = "", file = base::stderr()))
   input <- if (is.null(request$stdin)) raw() else unbase64(request$stdin)
-  if (length(input) && utils::tail(input, 1L) != 10L) input <- c(input, as.raw(10L)) # else reading it warns
+  if (length(input) && utils::tail(input, 1L) != 10L) input <- c(input, as.raw(10L)) # reading it would else warn
   kernel$stdin <- rawConnection(input)
   on.exit(close(kernel$stdin))
   restore <- set_environment(request$env)
@@ -169,7 +170,7 @@ run_cell <- function(request) {
     abort = function() list(type = "Error", message = "the code invoked the restart \"abort\"", stack = character(), exit = 1L)
   )
   if (!is.null(outcome$visible)) assign(".Last.value", outcome$value, mask)
-  while (sink.number() > 0L) sink() # capture.output that an error left
+  while (sink.number() > 0L) sink() # left by capture.output after an error
   tryCatch(show_plots(), error = function(e) NULL)
   outcome
 }
@@ -178,7 +179,7 @@ answer_request <- function(line) {
   request <- decode_request(line)
   if (!is.null(request$file)) request <- decode_request(readChar(request$file, file.size(request$file), useBytes = TRUE))
   if (request$id == kernel$current) {
-    if (!is.null(kernel$answer)) reply() # the host was restarted and did not hear it
+    if (!is.null(kernel$answer)) reply() # the host has restarted and lost it
     return()
   }
   kernel$current <- request$id
@@ -194,7 +195,7 @@ serve <- function() {
   repeat {
     line <- tryCatch(readLines(requests, 1L, warn = FALSE, encoding = "UTF-8"), interrupt = function(e) NULL)
     if (is.null(line)) next
-    if (length(line) == 0L) { # the host is away: opening waits for it
+    if (length(line) == 0L) { # the host has gone: opening waits for it
       close(requests)
       requests <- open()
       next

@@ -1,30 +1,30 @@
 #!/bin/sh
 # Builds a Rust program: build.sh RUSTC CARGO ENTRY ROOT OUT CACHE LAYER
-# CARGO may be empty. What is to be started is $OUT/main. LAYER holds the crates that were
-# downloaded for it and what was compiled of them, or is empty. Compiled crates are known by the
-# directory of their sources, so that has the name which it had when they were.
+# CARGO may be empty. The program is $OUT/main. LAYER is the dependency layer, with downloaded
+# crates and their compiled libraries, or empty. Cargo identifies compiled crates by the directory
+# of their sources, so this has the same path as when the layer was built.
 set -eu
 rustc=$1 cargo=$2 entry=$3 root=$4 out=$5 cache=$6 layer=$7
 export HOME="$cache" CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=false CARGO_TERM_QUIET="${CARGO_TERM_QUIET:-true}"
 
-# take_compiled puts what was compiled of the crates where cargo looks for it. Libraries and
-# programs are links; what cargo may write to is copied.
+# take_compiled adds the layer's compiled crates to cargo's target directory: libraries and programs
+# as links, and the files that cargo may write to as copies.
 take_compiled() {
 	taken=$target/crates-${layer##*/}
 	if [ ! -d "$layer/target" ] || [ -e "$taken" ]; then return; fi
 	mkdir -p "$target/debug"
 	cp -rn --preserve=timestamps "$layer/target/.fingerprint" "$target/debug"
 	mkdir -p "$target/debug/build"
-	for output in "$layer"/target/build/*/output; do # of a build script that was run
+	for output in "$layer"/target/build/*/output; do # of a build script
 		[ ! -e "$output" ] || cp -rn --preserve=timestamps "${output%/output}" "$target/debug/build"
 	done
 	cp -rsn --no-preserve=mode "$layer/target/deps" "$layer/target/build" "$target/debug"
 	: >"$taken"
 }
 
-# build has cargo build the package that it is in.
+# build builds the package of the working directory with cargo.
 build() {
-	# Projects do not mix, though they keep what was built for the next time.
+	# Each project has its own target directory and keeps it for the next build.
 	target=$cache/target/$(printf %s "$1" | cksum | tr ' ' -)
 	if [ -n "$layer" ]; then
 		[ -e Cargo.lock ] || [ ! -e "$layer/package/Cargo.lock" ] || cp "$layer/package/Cargo.lock" .
@@ -77,5 +77,5 @@ if [ -n "$layer" ] && [ -n "$cargo" ]; then # a snippet that needs crates is a p
 	cp "$target/debug/main" "$out/main"
 	exit
 fi
-# In panics and their backtraces, a snippet has no directory.
+# The remapped prefix removes a snippet's directory from panics and backtraces.
 exec "$rustc" --remap-path-prefix "${entry%/*}/=" --crate-name main --edition 2021 -C prefer-dynamic -C rpath -C debuginfo=1 -C opt-level=1 -C debug-assertions=on -o "$out/main" "$entry"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Downloads the crates of a Rust program, and compiles them: install.sh CARGO LAYER MOUNT
-# LAYER/package/Cargo.toml, and perhaps Cargo.lock, are there already. MOUNT is where runs
-# have LAYER.
+# LAYER/package/Cargo.toml, and perhaps Cargo.lock, exist already. MOUNT is the path of LAYER
+# in runs.
 set -eu
 cargo=$1 layer=$2 mount=$3
 export CARGO_HOME=/tmp/cargo HOME=/tmp
@@ -9,7 +9,7 @@ index=${YURT_CARGO_INDEX:-sparse+https://index.crates.io/}
 mkdir -p "$CARGO_HOME" "$layer/package/src"
 printf '[source.crates-io]\nreplace-with = "yurt"\n[source.yurt]\nregistry = "%s"\n' "$index" >"$CARGO_HOME/config.toml"
 case $("$cargo" --version) in
-"cargo 1.6"[0-7].*) # which know such an index, and do not dare to say so
+"cargo 1.6"[0-7].*) # these support a sparse index only as an unstable feature
 	export RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_SPARSE_REGISTRY=true
 	;;
 esac
@@ -17,9 +17,9 @@ esac
 cd "$layer/package"
 "$cargo" vendor --versioned-dirs ../vendor >/dev/null
 
-# What is compiled of a crate is known by the directory of that, so it gets the name that it
-# has in runs; see build.sh. What cannot be compiled, or not in time, runs compile themselves.
-# The package's own sources are stand-ins, and what came of them goes.
+# Cargo identifies compiled crates by their directory, so this has the same path as in runs; see
+# build.sh. Runs compile the crates that do not compile here in time. The package's own sources are
+# stand-ins, and their output is removed.
 ln -s "$layer/vendor" "/tmp/yurt-crates-${mount##*/}"
 export CARGO_HOME=/tmp/cargo-offline CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=false
 target=/tmp/target

@@ -1,12 +1,12 @@
 
-/** The executions of a context: each is a cell, which JShell takes piece by piece. */
+/** The executions of a context: each is a cell, which JShell evaluates piece by piece. */
 class Cells {
     record Outcome(int exitCode, String envelope) {}
 
-    /** A piece is a declaration, a statement or an expression, and where in its cell it begins. */
+    /** A piece is a declaration, a statement or an expression, with its start in the cell. */
     record Piece(String source, int start, boolean broken) {}
 
-    /** Place is where in the user's code a snippet of JShell comes from. */
+    /** Place is the origin of a JShell snippet in the user's code. */
     record Place(int cell, int line) {}
 
     private static final String NOTHING = "{\"result\":null}";
@@ -30,7 +30,7 @@ class Cells {
         System.getenv().forEach(System.getProperties()::putIfAbsent);
     }
 
-    /** Interrupts the cell that runs: again and again, as its next piece may have begun. */
+    /** Interrupts the running cell, repeatedly, as its next piece may have begun. */
     void interrupt() {
         if (!busy) return;
         interrupted = true;
@@ -69,7 +69,7 @@ class Cells {
         if (Pattern.compile("\\bargs\\b").matcher(code).find() && shell.variables().noneMatch(v -> v.name().equals("args"))) {
             shell.eval("String[] args = {};");
         }
-        // Code that is not Java runs not at all: the piece that is wrong goes first, and is refused.
+        // A cell with a syntax error must not run in part: the wrong piece is evaluated first and refused.
         var wrong = pieces.stream().filter(Piece::broken).findFirst();
         if (wrong.isPresent()) pieces = List.of(wrong.get());
         SnippetEvent last = null;
@@ -103,7 +103,7 @@ class Cells {
 
     private List<SnippetEvent> eval(Piece piece) {
         int line = lineAt(piece.start());
-        // The ids of snippets count up; frames of code that throws need the place while it runs.
+        // The ids of snippets count up; the stack trace of running code needs the place.
         var events = shell.eval(piece.source());
         for (var event : events) {
             if (event.causeSnippet() == null) places.put(event.snippet().id(), new Place(count, line));
@@ -125,7 +125,7 @@ class Cells {
         return list;
     }
 
-    /** The call of the main method of a cell that declares a program and does nothing else. */
+    /** The call of the main method, for a cell that only declares a program. */
     private static String mainOf(List<Snippet> declared) {
         String call = null;
         for (var snippet : declared) {
@@ -148,7 +148,7 @@ class Cells {
         return call;
     }
 
-    /** Says of what the cell declares that it names something which is not there. */
+    /** Warns of declarations in the cell that refer to missing names. */
     private void warn(List<Snippet> declared) {
         for (var snippet : declared) {
             if (!(snippet instanceof DeclarationSnippet declaration)) continue;
@@ -157,7 +157,7 @@ class Cells {
         }
     }
 
-    /** What went wrong with a piece; null for nothing. */
+    /** The failure of a piece; null if it succeeded. */
     private Outcome outcomeOf(SnippetEvent event, Piece piece) {
         if (event.causeSnippet() != null) return null;
         if (event.status() == Snippet.Status.REJECTED) return compileError(event.snippet(), piece);
@@ -214,7 +214,7 @@ class Cells {
         return failed(1, "CompileError", message, found);
     }
 
-    /** The value of the last expression, unless a semicolon makes a statement of it. */
+    /** The value of the last expression, unless a semicolon makes it a statement. */
     private Outcome valueOf(SnippetEvent event, Piece piece, Consumer<String> show) {
         var snippet = event.snippet();
         boolean expression = snippet.subKind() == Snippet.SubKind.TEMP_VAR_EXPRESSION_SUBKIND || snippet.kind() == Snippet.Kind.EXPRESSION;
@@ -265,7 +265,7 @@ class Cells {
         return 1 + (int) code.substring(0, Math.min(offset, code.length())).chars().filter(c -> c == '\n').count();
     }
 
-    /** JShell has no packages: the clause becomes spaces, and columns stay what they are. */
+    /** JShell has no packages: the clause becomes spaces, so that columns do not change. */
     private static String withoutPackage(String code) {
         var clause = Pattern.compile("\\A(?:\\s|//[^\\n]*\\n|/\\*.*?\\*/)*+package\\s+[\\w.]+\\s*;", Pattern.DOTALL).matcher(code);
         if (!clause.find()) return code;
@@ -273,7 +273,7 @@ class Cells {
         return code.substring(0, from) + code.substring(from, clause.end()).replaceAll("[^\\n]", " ") + code.substring(clause.end());
     }
 
-    /** Jars in lib, and those that the execution's CLASSPATH names, are on the class path from now on. */
+    /** Adds the jars in lib and those of the execution's CLASSPATH to the class path for good. */
     private void addLibraries() {
         var dirs = new ArrayList<String>(List.of("lib/*"));
         String given = System.getenv("CLASSPATH");

@@ -1,5 +1,5 @@
 
-/** Makes JShell run code here, in a thread that can be stopped. */
+/** Makes JShell run code in this process, in a thread that can be stopped. */
 class Engine implements ExecutionControlProvider {
     private final Execution execution;
 
@@ -19,13 +19,13 @@ class Engine implements ExecutionControlProvider {
 }
 
 /**
- * The code of each piece has a thread of its own. Up to Java 19 that is stopped as it is; later
- * versions of LocalExecutionControl put checks into the code's loops.
+ * Each piece of code has its own thread. Up to Java 19, a thread can be stopped directly; later
+ * versions of LocalExecutionControl add checks to the code's loops.
  */
 class Execution extends LocalExecutionControl {
     private static final boolean STOPPABLE = Runtime.version().feature() < 20;
     private volatile Thread thread;
-    private String last; // the value of the last piece, where that is a string
+    private String last; // the value of the last piece, if it is a string
 
     @Override
     protected String invoke(Method method) throws Exception {
@@ -77,12 +77,12 @@ class Execution extends LocalExecutionControl {
         try {
             super.stop();
         } catch (EngineTerminationException | InternalException e) {
-            // nothing runs
+            // no code is running
         }
     }
 }
 
-/** The variables of one execution: in the environment, and as system properties. */
+/** The variables of one execution, in the environment and as system properties. */
 class Environment implements AutoCloseable {
     private final Map<String, String> before = new HashMap<>(), properties = new HashMap<>();
 

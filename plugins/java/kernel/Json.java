@@ -1,5 +1,5 @@
 
-/** JSON as the host writes it, and texts in JSON. */
+/** Reads JSON in the form that the host writes, and writes texts as JSON. */
 class Json {
     private final String source;
     private int at;
@@ -44,7 +44,7 @@ class Json {
         return source.charAt(at);
     }
 
-    /** Passes over the beginning or a comma, and reports whether something comes before the end. */
+    /** Skips the opening bracket or a comma, and reports whether an item follows. */
     private boolean more(char end) {
         if (next() != end) at++;
         if (next() != end) return true;

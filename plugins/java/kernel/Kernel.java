@@ -12,14 +12,14 @@ import jdk.jshell.execution.LocalExecutionControl;
 import jdk.jshell.spi.*;
 
 /**
- * Runs one execution after the other in one JShell, whose state lasts between them:
+ * Runs executions one after the other in one JShell, which keeps its state:
  *
  *     java Kernel.java DIRECTORY
  *
- * Requests come from the FIFO "requests" in the directory, a JSON object a line. The answers go to
- * descriptor 3, likewise, and a mark to descriptors 1 and 2: output before it is of that execution.
- * SIGINT interrupts the execution that runs. The user's code is in this virtual machine and can
- * break all of it. Needs JDK 17 or later.
+ * It reads requests from the FIFO "requests" in the directory, a JSON object a line, and writes
+ * responses to descriptor 3 in the same format. It writes a mark to descriptors 1 and 2: output
+ * before the mark belongs to that execution. SIGINT interrupts the running execution. The user's
+ * code is in this virtual machine and can break all of it. Needs JDK 17 or later.
  */
 public class Kernel {
     static final int INTERRUPTED = 130;
@@ -29,7 +29,7 @@ public class Kernel {
     final Path requests;
     final OutputStream out = stream(1), err = stream(2), control = stream(3), ended = stream(4);
     final Cells cells = new Cells();
-    volatile String running; // id of the execution whose code runs
+    volatile String running; // id of the running execution
     String current;
     volatile int count; // of executions
     byte[] answer;
@@ -57,7 +57,7 @@ public class Kernel {
         return new FileOutputStream(descriptor);
     }
 
-    /** The user's code ends the virtual machine: kernel.sh is told which execution that was. */
+    /** Tells kernel.sh the execution whose code ends the virtual machine. */
     void sayEnded() {
         String id = running;
         if (id == null) return;
@@ -66,7 +66,7 @@ public class Kernel {
         try {
             ended.write((id + " " + count).getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
-            // the host is told of a kernel that ended without an answer
+            // the host reports a kernel that ends without a response
         }
     }
 
@@ -84,7 +84,7 @@ public class Kernel {
 
     void serve() throws Exception {
         while (true) {
-            // Where the host is away, opening waits for it.
+            // If the host has gone, opening waits for it.
             try (var reader = new BufferedReader(new InputStreamReader(new FileInputStream(requests.toFile()), StandardCharsets.UTF_8))) {
                 for (String line = reader.readLine(); line != null; line = reader.readLine()) answer(line);
             }
@@ -98,7 +98,7 @@ public class Kernel {
         }
         String id = (String) request.get("id");
         if (id.equals(current)) {
-            if (answer != null) reply(answer); // the host was restarted and did not hear it
+            if (answer != null) reply(answer); // the host has restarted and lost it
             return;
         }
         current = id;

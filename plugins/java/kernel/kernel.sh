@@ -1,9 +1,9 @@
-# Starts the program that keeps a context's state, and tells the host when the user's code ends it:
+# Starts the virtual machine that keeps a context's state, and tells the host when user code ends it:
 #
 #     sh kernel.sh JAVA ARGUMENT…
 #
-# A virtual machine cannot see the code that System.exit was called with. It writes the id and the number
-# of the execution that ended it to descriptor 4, and this shell adds the code.
+# A program in the virtual machine cannot read the code of System.exit. It writes the id and the number of
+# the execution to descriptor 4, and this shell adds the exit code.
 trap : INT # for the virtual machine, which is in the same process group
 exec 5>&1
 said=$(exec "$@" 4>&1 >&5 5>&-)
