@@ -1,4 +1,4 @@
-// Writes src/api.ts, the types of the REST API's objects: `make sdk-typescript` runs it, and a test that they are fresh.
+// Writes src/api.ts, the types of the REST API's objects. `make sdk-typescript` and a test of their freshness run it.
 //
 //     go run ./test/sdk/document | node sdk/typescript/generate.mjs
 

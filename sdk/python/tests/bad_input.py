@@ -1,4 +1,4 @@
-"""Bad input and clients that leave: each a clear error, with no process and no file left behind."""
+"""Bad input and clients that disconnect: each leads to a clear error and leaves no process and no file."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def broken_off(box: Sandbox) -> None:
 
 
 def unread(box: Sandbox) -> None:
-    """A terminal whose output is not read holds little of it, and goes on when it is."""
+    """A terminal buffers little unread output, and continues when the client reads again."""
     with box.pty("head -c 40000000 /dev/zero; echo; echo end") as terminal:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         time.sleep(1.5)

@@ -1,4 +1,4 @@
-"""The asynchronous classes of the SDK, each call from outside the event loop: the scenarios of the synchronous ones run over them."""
+"""Calls the asynchronous classes of the SDK from outside the event loop, so that they run the scenarios of the synchronous ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ threading.Thread(target=_loop.run_forever, daemon=True).start()
 
 
 def run(awaitable: Any) -> Any:
-    """Waits for an awaitable. An interrupt cancels its task and waits for the end of that, as asyncio.run does."""
+    """Waits for an awaitable. An interrupt cancels its task and waits for the task's end, as asyncio.run does."""
     ended = threading.Event()
 
     async def task() -> Any:
@@ -33,7 +33,7 @@ def run(awaitable: Any) -> Any:
 
 
 class Blocking:
-    """Stands before an asynchronous object or class."""
+    """Wraps an asynchronous object or class."""
 
     def __init__(self, of: Any) -> None:
         self._of = of

@@ -1,4 +1,4 @@
-"""Uses a server of its own, and ends as YURT_END says: with its block, at the end of the program, or killed."""
+"""Starts a local server. YURT_END chooses its end: with the block, at the end of the program, or by a kill."""
 
 from __future__ import annotations
 

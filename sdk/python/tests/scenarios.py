@@ -1,4 +1,4 @@
-"""Runs the scenarios that every SDK is held to; README.md beside their file describes the steps."""
+"""Runs the scenarios that every SDK must pass; the README.md beside their file describes the steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare(want: Any, got: Any, place: str) -> None:
 
 
 def numbers(value: Any) -> Any:
-    """Puts the numbers that JSON has not into arguments."""
+    """Replaces the names of numbers that JSON lacks by the numbers."""
     if isinstance(value, dict):
         return float(value["$number"]) if "$number" in value else {k: numbers(v) for k, v in value.items()}
     return value
@@ -70,7 +70,7 @@ def peak_mib() -> int:
 
 
 class Scenario:
-    """One run of a scenario's steps, with the sandboxes that it makes."""
+    """One run of a scenario's steps, with its sandboxes."""
 
     def __init__(self, client: Yurt) -> None:
         self.client = client
@@ -97,7 +97,7 @@ class Scenario:
             compare(step.get("seconds", {}), time.monotonic() - began, place + " seconds")
 
     def client_of(self, step: Json) -> Yurt:
-        """Returns the client of a step, which may be one with a key that the scenario made."""
+        """Returns the client of a step, which can have a key that the scenario created."""
         if "key" not in step:
             return self.client
         self.clients.append(Yurt(api_key=self.keys[step["key"]].key))

@@ -1,4 +1,4 @@
-"""What results show in notebooks, callbacks, tables as DataFrames, and the tools as each framework calls them."""
+"""Displays of results in notebooks, callbacks, tables as DataFrames, and the tools as each framework calls them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refused(field: str | None, call: Callable[[], Any]) -> None:
 
 
 def shown(result: Result) -> dict[str, Any]:
-    """Returns what IPython would show, which asks objects for it by this name."""
+    """Returns the bundle that IPython would show: it calls this method of objects."""
     return result.raise_for_error()._repr_mimebundle_()
 
 

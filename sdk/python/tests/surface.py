@@ -1,4 +1,4 @@
-"""The operations of scenarios that use each further call of the SDK once."""
+"""Operations of scenarios that use each remaining call of the SDK once."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def executions(play: Scenario, step: Json, _: Json) -> Json:
 
 
 def narrow(play: Scenario, step: Json, _: Json) -> Json:
-    """Counts what lists hold that are narrowed so that they match, or do not."""
+    """Counts the entries of lists with filters that match or do not match."""
     box, hour = box_of(play, step), timedelta(hours=1)
     now, nodes = datetime.now(), Nodes(play.client)
 
@@ -123,7 +123,7 @@ def changes(play: Scenario, step: Json, _: Json) -> Json:
 
 
 def end_followed(play: Scenario, step: Json, _: Json) -> Json:
-    """Ends the sandbox while it follows the changes of its state, and asks for those after the last."""
+    """Ends the sandbox while it follows the changes of its state, and then follows those after the last."""
     box, seen = box_of(play, step), []
     for event in box.follow_events(after=1):
         if not seen:
@@ -276,7 +276,7 @@ def tenants(play: Scenario, step: Json, _: Json) -> Json:
 
 
 def audit(play: Scenario, step: Json, given: Json) -> Json:
-    """An entry is there within a second or so of its request."""
+    """An entry appears within about a second of its request."""
     log, deadline = AuditLog(play.client_of(step)), time.monotonic() + 10
     while not (found := log.list(**given)) and time.monotonic() < deadline:
         time.sleep(0.1)

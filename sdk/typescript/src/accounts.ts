@@ -7,11 +7,11 @@ import { API, given, instant, queryOf, segment } from "./wire.js";
 const mostOfPage = 500;
 
 export interface KeyOptions extends CallOptions {
-  /** Whose key it is. Default: the tenant of the client's key; an operator may name another. */
+  /** The tenant of the key. Default: the client's tenant; an operator can name another. */
   tenant?: string;
-  /** For its users to tell it by. */
+  /** A label that tells people the purpose of the key. */
   name?: string;
-  /** Seconds, or text such as "720h", after which it opens no door. Default: never. */
+  /** Seconds, or text such as "720h", after which the key expires. Default: never. */
   expiresIn?: number | string;
 }
 
@@ -24,7 +24,7 @@ export class Keys {
     this.#client = client;
   }
 
-  /** Lists the keys of a tenant, newest first: of that of the client's key, unless an operator names another, or "*" for all. */
+  /** Lists keys, newest first: those of the client's tenant; an operator can name another tenant, or "*" for all. */
   async list({ tenant, signal }: CallOptions & { tenant?: string } = {}): Promise<Key[]> {
     const found: Key[] = [];
     const query = { tenant, limit: mostOfPage };
@@ -34,18 +34,18 @@ export class Keys {
     return found;
   }
 
-  /** Makes a key. Its `key` is told this once. */
+  /** Creates a key. Only this call returns its `key`. */
   create(scopes: string[], { tenant, name, expiresIn, signal }: KeyOptions = {}): Promise<CreatedKey> {
     return this.#client.call("POST", this.#path, { json: given({ scopes, tenant, name, expires_in: expiresIn }), signal });
   }
 
-  /** Revokes a key, by its id and not by the key itself. Each controller refuses it within five seconds. */
+  /** Revokes a key by its id, not by the key itself. Each controller refuses the key within five seconds. */
   async revoke(id: string, options: CallOptions = {}): Promise<Key> {
     return this.#client.call("DELETE", `${this.#path}/${segment(id)}`, options);
   }
 }
 
-/** The quotas of a tenant. One that is left out is no bound. */
+/** The quotas of a tenant. A quota that is left out has no limit. */
 export interface QuotaOptions extends CallOptions {
   sessions?: number;
   createsPerMinute?: number;
@@ -56,7 +56,7 @@ export interface QuotaOptions extends CallOptions {
   storage?: number | string;
 }
 
-/** The tenants of a server. All but `usage` and `samples` needs the key of an operator. */
+/** The tenants of a server. All calls but `usage` and `samples` need an operator's key. */
 export class Tenants {
   readonly #client: Yurt;
   readonly #path = API + "/tenants";
@@ -73,12 +73,12 @@ export class Tenants {
     return found;
   }
 
-  /** Returns the quotas and the use of a tenant: of that of the client's key, unless an operator names another. */
+  /** Returns the quotas and the usage of the client's tenant; an operator can name another tenant. */
   usage({ tenant, signal }: CallOptions & { tenant?: string } = {}): Promise<TenantUsage> {
     return this.#client.call("GET", `${API}/usage${queryOf({ tenant })}`, { signal });
   }
 
-  /** Returns the real use of a tenant, or of one sandbox, in the last 24 hours: a sample every five minutes. */
+  /** Returns the measured usage of a tenant or of one sandbox in the last 24 hours: a sample every five minutes. */
   samples({ tenant, sessionId, signal }: CallOptions & { tenant?: string; sessionId?: string } = {}): Promise<UsageHistory> {
     return this.#client.call("GET", `${API}/usage/samples${queryOf({ tenant, session_id: sessionId })}`, { signal });
   }
@@ -91,19 +91,19 @@ export class Tenants {
   }
 }
 
-/** The entries to list: those that match all that is given. */
+/** Filters of the list of entries. An entry must match all of them. */
 export interface AuditOptions extends CallOptions {
   tenant?: string;
   action?: string;
   decision?: Entry["decision"];
   sessionId?: string;
   keyId?: string;
-  /** The caller, as its tokens of an issuer name it. */
+  /** The caller, by the name in the tokens of its issuer. */
   subject?: string;
   requestId?: string;
   since?: Date;
   until?: Date;
-  /** The most entries, the newest ones. Default: all. */
+  /** The largest number of entries. Default: all. */
   limit?: number;
 }
 

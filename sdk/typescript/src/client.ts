@@ -14,7 +14,7 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The sandboxes under the sessions to list: those that match all that is given. */
+/** Filters of the list of containers. A container must match all of them. */
 export interface ContainersOptions extends CallOptions {
   state?: "ready" | "paused" | "dead";
   template?: string;
@@ -25,9 +25,9 @@ export interface ContainersOptions extends CallOptions {
 export interface ClientOptions {
   /** Default: YURT_URL, then http://127.0.0.1:8700; in a browser the page's origin. */
   url?: string | undefined;
-  /** Default: YURT_API_KEY; none in a browser. */
+  /** Default: YURT_API_KEY; in a browser, no key. */
   apiKey?: string | undefined;
-  /** How many seconds a call that may be repeated tries to reach the server. Default 10. */
+  /** The seconds for which a repeatable call tries to reach the server. Default 10. */
   patience?: number | undefined;
   /** In place of the global fetch. */
   fetch?: typeof globalThis.fetch | undefined;
@@ -38,17 +38,17 @@ export interface Request extends CallOptions {
   json?: object | undefined;
   body?: BodyInit | undefined;
   headers?: Record<string, string> | undefined;
-  /** Send it again if its answer is lost. */
+  /** Send it again if its response is lost. */
   repeat?: boolean | undefined;
-  /** The server must not see it twice. */
+  /** The server must not get it twice. */
   once?: boolean | undefined;
 }
 
-/** A client of one server. Sandboxes make their own; several of them may share one. */
+/** A client of one server. Each sandbox makes its own, unless you pass one that several share. */
 export class Yurt {
   readonly url: string;
   readonly patience: number;
-  /** The header that has the API key, if there is one. */
+  /** The header with the API key, if the client has one. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly #fetch: typeof globalThis.fetch;
   #local: LocalServer | undefined;
@@ -87,15 +87,15 @@ export class Yurt {
   }
 
   /**
-   * Sends a request and returns the response of a success. One that may be repeated is, until patience ends, and not before the time
-   * that the server names by Retry-After.
+   * Sends a request and returns the response of a success. A repeatable request is sent again after a failure, until patience ends,
+   * and not before the time in the server's Retry-After header.
    */
   async send(method: string, path: string, request: Request = {}): Promise<Response> {
     const body = request.json ? encode(request.json) : request.body;
     const headers = { ...(request.json && { "content-type": "application/json" }), ...this.authorization, ...request.headers };
     const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers, signal: request.signal ?? null };
     const streams = body instanceof ReadableStream;
-    // Where a redirect could be followed, Node keeps all of the body to send it again.
+    // If redirects were allowed, Node would keep the whole body to send it again.
     if (streams) Object.assign(once, { duplex: "half", redirect: "error" });
     let end = 0;
     for (let pause = 50, wait = 0; ; pause = Math.min(2 * pause, slowest)) {
@@ -106,7 +106,7 @@ export class Yurt {
         if (!(error instanceof UnavailableError || error instanceof OverloadedError)) throw error;
         const refused = error.retryAfter !== undefined && idempotent.includes(method) && !request.once;
         const again = request.repeat || (!streams && (refused || neverSent(error)));
-        wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // lest all that were refused come back at once
+        wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // so that refused clients do not all return at once
         if (!again || Date.now() + wait > end) throw error;
       }
       await sleep(wait, request.signal);
@@ -124,7 +124,7 @@ export class Yurt {
     }
   }
 
-  /** Returns the error of a connection that broke, or the one that it is already. */
+  /** Turns the error of a broken connection into a YurtError, and returns other errors unchanged. */
   broken(error: unknown, signal: AbortSignal | undefined, advice: string): unknown {
     if (signal?.aborted) return signal.reason;
     if (error instanceof YurtError) return error;
@@ -133,7 +133,7 @@ export class Yurt {
     return new UnavailableError(`no answer from ${this.url} (${why}); ${advice}`, { code: "unavailable", cause: error });
   }
 
-  /** Sends a request and returns its answer. A GET may be repeated. */
+  /** Sends a request and returns the object of the response. A GET is repeatable. */
   async call<T>(method: string, path: string, request: Request = {}): Promise<T> {
     const response = await this.send(method, path, { repeat: method === "GET", ...request });
     let text: string;
@@ -167,32 +167,32 @@ export class Yurt {
     return found;
   }
 
-  /** Says which build the server is. */
+  /** Returns the server's build. */
   version(options: CallOptions = {}): Promise<Version> {
     return this.call("GET", "/version", options);
   }
 
-  /** Says that the process of the server lives, which may not be able to serve yet. It does not wait for that. */
+  /** Checks that the server's process runs, though it may not be ready to serve. It does not retry. */
   health(options: CallOptions = {}): Promise<Status> {
     return this.call("GET", "/health", { ...options, repeat: false, once: true });
   }
 
-  /** Says that the server can serve, and throws an UnavailableError where it cannot. It does not wait for that. */
+  /** Checks that the server is ready to serve, and else throws an UnavailableError. It does not retry. */
   ready(options: CallOptions = {}): Promise<Status> {
     return this.call("GET", "/ready", { ...options, repeat: false, once: true });
   }
 
-  /** Lists the installed language runtimes, or that of a language. */
+  /** Lists the installed language runtimes, or the one of a language. */
   async runtimes({ language, ...options }: CallOptions & { language?: string } = {}): Promise<RuntimeInfo[]> {
     return this.whole<RuntimeInfo>(API + "/runtimes", "runtimes", { language }, options);
   }
 
-  /** Lists the sandboxes under the sessions that match, the warm ones too, oldest first. */
+  /** Lists the containers that match, with and without a session, oldest first: warm ones have no session yet. */
   async containers({ state, template, node, sessionId, ...options }: ContainersOptions = {}): Promise<Container[]> {
     return this.whole<Container>(API + "/containers", "containers", { state, template, node, session_id: sessionId }, options);
   }
 
-  /** Returns one of these, by its own id and not by that of the session. */
+  /** Returns a container by its own id, not by the id of its session. */
   async container(id: string, options: CallOptions = {}): Promise<Container> {
     return this.call("GET", `${API}/containers/${segment(id)}`, options);
   }

@@ -1,4 +1,4 @@
-// The errors that calls throw. Code that fails inside a sandbox throws none: see Result.error.
+// The errors that calls throw. Code that fails inside a sandbox throws no error here: see Result.error.
 
 import type { ExecutionError, Problem } from "./models.js";
 
@@ -13,11 +13,11 @@ export interface ErrorDetails {
 /** A call failed. `code` names the kind of failure and never changes between releases. */
 export class YurtError extends Error {
   readonly code: string;
-  /** Dotted path of the input that is wrong. */
+  /** Dotted path of the wrong input. */
   readonly field: string | undefined;
-  /** Names the request in the server's log. */
+  /** The request's name in the server's log. */
   readonly requestId: string | undefined;
-  /** Seconds after which the server, which did not do the work, may be asked again, if it said so. */
+  /** Seconds until the request may be sent again, since the server did not do the work; undefined if the server named no time. */
   readonly retryAfter: number | undefined;
 
   constructor(message: string, details: ErrorDetails) {
@@ -32,10 +32,10 @@ export class YurtError extends Error {
   }
 }
 
-/** An argument has a value that is not allowed. */
+/** An argument has an invalid value. */
 export class InvalidArgumentError extends YurtError {}
 
-/** The API key is missing, not valid any more, or lacks the scope of the call. */
+/** The API key is missing, no longer valid, or lacks the scope of the call. */
 export class AccessError extends YurtError {}
 
 /** The sandbox, file, template or other object does not exist. */
@@ -44,10 +44,10 @@ export class NotFoundError extends YurtError {}
 /** The object is in a state that does not allow the call, such as a sandbox that has ended. */
 export class ConflictError extends YurtError {}
 
-/** The server is full, or the tenant has as much as its quotas allow; try again after `retryAfter` seconds. */
+/** The server is full or the tenant has reached a quota; try again after `retryAfter` seconds. */
 export class OverloadedError extends YurtError {}
 
-/** No server answers, or a part that it needs is not there now. */
+/** No server answers, or a component that it needs is unavailable. */
 export class UnavailableError extends YurtError {}
 
 /** The server failed, or does not support the call. */
@@ -83,7 +83,7 @@ function waitOf(header: string | null | undefined): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, (at - Date.now()) / 1000);
 }
 
-/** Returns the error of an answer, which may have a Retry-After header. */
+/** Returns the error of a response, which may have a Retry-After header. */
 export function problemError(status: number, body: string, header?: string | null): YurtError {
   const Kind = byStatus[status] ?? ServerError;
   const retryAfter = status === 429 || status === 503 ? waitOf(header) : undefined;

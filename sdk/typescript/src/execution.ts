@@ -8,7 +8,7 @@ import { type Display, Event, Result } from "./results.js";
 import { EventStream } from "./stream.js";
 import { given, toBase64 } from "./wire.js";
 
-/** Functions that are called as an execution goes. One that returns a promise is waited for. */
+/** Functions that are called during an execution. The SDK awaits a promise that one returns. */
 export interface Callbacks {
   onStdout?: ((text: string) => unknown) | undefined;
   onStderr?: ((text: string) => unknown) | undefined;
@@ -16,7 +16,7 @@ export interface Callbacks {
   onEvent?: ((event: Event) => unknown) | undefined;
 }
 
-/** A running execution. Iterate over it for its events; a connection that breaks is made again after the last one. */
+/** A running execution. Iterate over it for its events. If the connection breaks, a new one continues after the last event. */
 export class Execution implements AsyncIterableIterator<Event> {
   readonly id: string;
   /** Number of the last event. */
@@ -68,7 +68,7 @@ export class Execution implements AsyncIterableIterator<Event> {
     }
   }
 
-  /** Returns the next event of the connection, which it makes if there is none, or undefined where it broke or ended. */
+  /** Returns the next event of the connection, or undefined if that broke or ended. Connects first if necessary. */
   async #receive(outage: Outage): Promise<EventBody | undefined> {
     let data: string | undefined;
     try {
@@ -96,13 +96,13 @@ export class Execution implements AsyncIterableIterator<Event> {
     return new Event(body, this.#ended);
   }
 
-  /** Is called when a loop is left: the execution goes on, and so may the iteration. */
+  /** Runs when code leaves a loop early: the execution continues, and the iteration can be resumed. */
   async return(): Promise<IteratorResult<Event, undefined>> {
     await this.leave();
     return { done: true, value: undefined };
   }
 
-  /** Waits for the end, and returns the result. If a callback throws the execution is cancelled. */
+  /** Waits for the end and returns the result. If a callback throws, the execution is cancelled. */
   async result(callbacks: Callbacks = {}): Promise<Result> {
     try {
       for (let step; !(step = await this.next()).done; ) await tell(step.value, callbacks);
@@ -123,7 +123,7 @@ export class Execution implements AsyncIterableIterator<Event> {
     return this.#abandoned;
   }
 
-  /** Interrupts the execution, kills it if that does not end it within five seconds, and waits for its end. */
+  /** Interrupts the execution, kills it after five seconds if it still runs, and waits for its end. */
   async cancel(options: CallOptions = {}): Promise<void> {
     try {
       await this.#client.send("DELETE", this.#path, options);
@@ -132,7 +132,7 @@ export class Execution implements AsyncIterableIterator<Event> {
     }
   }
 
-  /** Gives an execution that was started with stdinOpen data to read. */
+  /** Writes to the standard input of an execution that was started with stdinOpen. */
   async writeStdin(data: string | Uint8Array, options: CallOptions & { eof?: boolean } = {}): Promise<void> {
     const raw = typeof data === "string" ? new TextEncoder().encode(data) : data;
     const json = given({ data_base64: raw.length ? toBase64(raw) : undefined, eof: options.eof });
@@ -143,7 +143,7 @@ export class Execution implements AsyncIterableIterator<Event> {
     await this.#client.send("POST", this.#path + "/signal", { json: { signal }, ...options });
   }
 
-  /** Gives the terminal of the execution another size. */
+  /** Changes the size of the execution's terminal. */
   async resize(rows: number, cols: number, options: CallOptions = {}): Promise<void> {
     await this.#client.send("POST", this.#path + "/resize", { json: { rows, cols }, ...options });
   }
@@ -152,7 +152,7 @@ export class Execution implements AsyncIterableIterator<Event> {
     return this.#client.call("GET", this.#path, options);
   }
 
-  /** Leaves the stream; the execution goes on. */
+  /** Closes the stream; the execution continues. */
   async leave(): Promise<void> {
     const stream = this.#stream;
     this.#stream = undefined;

@@ -13,11 +13,11 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface TransferOptions extends CallOptions {
-  /** Is called with the bytes so far and in all. */
+  /** Called with the transferred bytes and the total. */
   onProgress?: Progress;
 }
 
-/** A source of an upload: the path of a local file, or bytes as they come. */
+/** A source of an upload: the path of a local file, or bytes, also from a stream. */
 export type Source = string | Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** Files by path, relative to /workspace. */
@@ -34,7 +34,7 @@ export class Files {
     return `${this.#session}/files/${pathOf(path)}`;
   }
 
-  /** Returns a file, or a part of it that begins at a byte. */
+  /** Returns a file, or the part of it from a byte offset on. */
   async readBytes(path: string, options: CallOptions & { offset?: number; length?: number } = {}): Promise<Uint8Array> {
     const headers = rangeOf(options.offset, options.length);
     const response = await this.#client.send("GET", this.#at(path), { repeat: true, headers, signal: options.signal });
@@ -45,7 +45,7 @@ export class Files {
     }
   }
 
-  /** Returns a file of text. One that is not UTF-8 is an error; readBytes reads it. */
+  /** Returns a text file. It must be UTF-8; readBytes reads other files. */
   async read(path: string, options: CallOptions = {}): Promise<string> {
     const data = await this.readBytes(path, options);
     try {
@@ -60,7 +60,7 @@ export class Files {
     return (await this.#client.send("GET", this.#at(path), { repeat: true, ...options })).body!;
   }
 
-  /** Writes a file, and makes the directories above it as needed. */
+  /** Writes a file and makes missing directories. */
   async write(path: string, data: string | Uint8Array | ArrayBuffer | Blob, options: WriteOptions = {}): Promise<FileInfo> {
     if (!(typeof data === "string" || data instanceof Uint8Array || data instanceof ArrayBuffer || data instanceof Blob)) {
       throw new InvalidArgumentError(`it is of type ${typeof data}; give a string, bytes or a Blob`, { code: "invalid_argument", field: "data" });
@@ -73,13 +73,13 @@ export class Files {
     return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, once: append, signal });
   }
 
-  /** Uploads a local file, by its path, or bytes as they come. */
+  /** Uploads a local file, by its path, or bytes, also from a stream. */
   async upload(source: Source, path: string, options: TransferOptions = {}): Promise<FileInfo> {
     const { onProgress, signal } = options;
     const at = this.#at(path);
     const { body, total } = await opened(source);
     const put = platform().put;
-    if (put && body instanceof Blob) { // a browser sends a Blob from the disk, and no stream over HTTP/1.1
+    if (put && body instanceof Blob) { // a browser can send a Blob from disk, but no stream over HTTP/1.1
       const response = await put(this.#client.url + at, this.#client.authorization, body, onProgress ?? (() => undefined), signal);
       if (!response.ok) throw problemError(response.status, await response.text());
       return (await response.json()) as FileInfo;
@@ -88,18 +88,18 @@ export class Files {
     return this.#put(path, stream.pipeThrough(counting(total, onProgress)), { signal });
   }
 
-  /** Downloads to a local file, or to a stream, and returns the size. A download that fails leaves no file behind. */
+  /** Downloads to a local file or to a stream and returns the size. A failed download leaves no file behind. */
   async download(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
     return save(await this.#client.send("GET", this.#at(path), { repeat: true, signal: options.signal }), path, target, options);
   }
 
-  /** Downloads a directory and all below it as a tar archive, and returns its size. Names and links in it are those of untrusted code. */
+  /** Downloads a directory as a tar archive and returns its size. Untrusted code has chosen the names and links in it. */
   async pack(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
     const response = await this.#client.send("POST", this.#session + "/files/archive", { json: { path }, signal: options.signal });
     return save(response, path, target, options);
   }
 
-  /** Unpacks a tar archive in a directory, which is made. Files that were unpacked before an error stay. */
+  /** Unpacks a tar archive into a directory, which is made if necessary. After an error, files unpacked before it stay. */
   async unpack(source: Source, path = "", options: TransferOptions = {}): Promise<Unpacked> {
     const { body, total } = await opened(source);
     const whole = platform().put && body instanceof Blob; // a browser sends no stream over HTTP/1.1
@@ -108,7 +108,7 @@ export class Files {
     return this.#client.call("POST", `${this.#session}/files/archive${queryOf({ path })}`, { body: sent, headers, signal: options.signal });
   }
 
-  /** Lists the contents of a directory, so many levels deep. */
+  /** Lists the files below a directory, depth levels deep. */
   async list(path = "", options: CallOptions & { depth?: number } = {}): Promise<FileInfo[]> {
     const found: FileInfo[] = [];
     const query = { list: path, depth: options.depth ?? 1 };
@@ -129,7 +129,7 @@ export class Files {
     return this.#client.call("PATCH", this.#at(path), { json: { path: to, overwrite: options.overwrite ?? false }, signal: options.signal });
   }
 
-  /** Gives a file other permission bits: octal text such as "755", or a number such as 0o755. */
+  /** Changes the permission bits of a file: octal text such as "755", or a number such as 0o755. */
   chmod(path: string, mode: string | number, options: CallOptions = {}): Promise<FileInfo> {
     return this.#client.call("PATCH", this.#at(path), { json: { mode: modeOf(mode) }, signal: options.signal });
   }
@@ -145,7 +145,7 @@ export class Files {
   }
 }
 
-/** Saves the body of an answer. */
+/** Saves the body of a response. */
 async function save(response: Response, path: string, target: string | WritableStream<Uint8Array>, { onProgress, signal }: TransferOptions): Promise<number> {
   const total = Number(response.headers.get("content-length")) || undefined;
   let size = 0;
@@ -197,5 +197,5 @@ function counting(total: number | undefined, onProgress: Progress | undefined): 
   });
 }
 
-/** Reports whether an error is one of fetch: those of a file system have a code of their own. */
+/** Reports whether an error comes from fetch: those of a file system have a code. */
 const isNetwork = (error: unknown): boolean => error instanceof TypeError;

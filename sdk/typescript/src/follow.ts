@@ -1,11 +1,11 @@
-// Streams of numbered events that go on after a connection breaks.
+// Streams of numbered events that continue after a connection breaks.
 
 import { type Yurt, sleep } from "./client.js";
 import { UnavailableError, YurtError } from "./errors.js";
 import { Outage } from "./outage.js";
 import { EventStream } from "./stream.js";
 
-/** Yields each event after a number, until the server says that there is no further one. */
+/** Yields each event after a number, until the server says that the stream has ended. */
 export async function* follow<T extends { seq: number }>(
   client: Yurt, path: string, after: number, signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
@@ -35,7 +35,7 @@ export async function* follow<T extends { seq: number }>(
 
 const brokenOff = (): Error => new UnavailableError("the stream broke off and could not be resumed; follow it again", { code: "unavailable" });
 
-/** Returns the answer of a new connection, or the error where no server answers. */
+/** Returns the response of a new connection, or the error if no server answers. */
 async function connect(client: Yurt, path: string, after: number, signal?: AbortSignal): Promise<Response | UnavailableError> {
   const headers = { accept: "text/event-stream", "last-event-id": String(after) };
   try {
@@ -46,7 +46,7 @@ async function connect(client: Yurt, path: string, after: number, signal?: Abort
   }
 }
 
-/** Returns the data of the next event, or undefined at the end of a connection, also of one that broke. */
+/** Returns the data of the next event, or undefined if the connection has ended or broken. */
 async function next(stream: EventStream): Promise<string | undefined> {
   try {
     return await stream.next();

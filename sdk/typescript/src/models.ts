@@ -1,4 +1,4 @@
-// The objects of the REST API, with the names that they have there.
+// The objects of the REST API, under their names there.
 
 import type { components } from "./api.js";
 

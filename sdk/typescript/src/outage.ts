@@ -1,9 +1,9 @@
-// How long a stream of numbered events goes on without a connection.
+// The time limit of a stream of numbered events without a connection.
 
 const limit = 60_000; // milliseconds
 const longestPause = 1_000; // milliseconds between two tries
 
-/** Counts the time without a connection since the last event. Time with one makes up for as much without. */
+/** Counts the time without a connection since the last event. Time with one cancels as much time without. */
 export class Outage {
   #without = 0;
   #turned = performance.now();
@@ -19,12 +19,12 @@ export class Outage {
     this.#without += this.#lap();
   }
 
-  /** Is called when the connection is lost, which may be there from the beginning. */
+  /** Notes that the connection is lost. A new outage begins with a connection. */
   broke(): void {
     this.#without = Math.max(0, this.#without - this.#lap());
   }
 
-  /** There is no connection, and it is time to give up. */
+  /** Whether the time without a connection has reached the limit. */
   get over(): boolean {
     return this.#without + performance.now() - this.#turned > limit;
   }

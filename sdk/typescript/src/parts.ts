@@ -11,16 +11,16 @@ export interface LanguageOptions extends CallOptions {
 
 /** A question about code in a context. */
 export interface QuestionOptions extends LanguageOptions {
-  /** Of the context. Default: default. */
+  /** Name of the context. Default: default. */
   name?: string;
-  /** In Unicode code points. Default: the end of the code. */
+  /** Position of the cursor in Unicode code points. Default: the end of the code. */
   cursor?: number;
-  /** Bounds the wait for a context that is busy: seconds, or text such as "5s". */
+  /** Bounds the wait for a busy context: seconds, or text such as "5s". */
   timeout?: number | string;
 }
 
 export interface ProgressOptions extends CallOptions {
-  /** Is called with the output of package managers. */
+  /** Called with the output of package managers. */
   onProgress?: (text: string) => unknown;
 }
 
@@ -31,12 +31,12 @@ export interface NodesOptions extends CallOptions {
 }
 
 export interface PushOptions extends ProgressOptions {
-  /** By a template's name, that of the template which it was made from, and which stays as long as this one does. */
+  /** Maps a template's name to its base. The base cannot be deleted while the template exists. */
   extends?: Record<string, string>;
   replace?: boolean;
 }
 
-/** Interpreters whose variables, imports and working directory last from one execution to the next. */
+/** Interpreters that keep variables, imports and the working directory from one execution to the next. */
 export class Contexts {
   readonly #client: Yurt;
   readonly #path: string;
@@ -51,7 +51,7 @@ export class Contexts {
     return this.#client.whole<Context>(this.#path, "contexts", { language }, options);
   }
 
-  /** Gives a context a fresh interpreter. */
+  /** Replaces the interpreter of a context by a fresh one. */
   async restart(name = "default", { language, signal }: LanguageOptions = {}): Promise<void> {
     await this.#client.send("POST", `${this.#path}/${segment(name)}/restart${queryOf({ language })}`, { signal });
   }
@@ -60,12 +60,12 @@ export class Contexts {
     await this.#client.send("DELETE", `${this.#path}/${segment(name)}${queryOf({ language })}`, { signal });
   }
 
-  /** Says how the code may go on at the cursor. None of it is run. */
+  /** Returns the completions of code at the cursor without running it. */
   complete(code: string, { name = "default", cursor, language, timeout, signal }: QuestionOptions = {}): Promise<Completion> {
     return this.#client.call("POST", `${this.#path}/${segment(name)}/complete`, { json: given({ code, cursor, language, timeout }), signal });
   }
 
-  /** Says what the name at the cursor stands for. None of the code is run. */
+  /** Describes the name at the cursor without running the code. */
   inspect(code: string, { name = "default", cursor, detail, language, timeout, signal }: QuestionOptions & { detail?: number } = {}): Promise<Inspection> {
     const json = given({ code, cursor, detail, language, timeout });
     return this.#client.call("POST", `${this.#path}/${segment(name)}/inspect`, { json, signal });
@@ -114,22 +114,22 @@ export class Templates {
     return this.#client.call("GET", `${this.#path}/${segment(name)}`, options);
   }
 
-  /** Makes a template from HCL text that holds one, or from the same as an object. onProgress gets the output of package managers. */
+  /** Creates a template from HCL text, or from the same as an object. onProgress gets the output of package managers. */
   create(source: string | object, options: ProgressOptions = {}): Promise<Template> {
     return this.#make("POST", this.#path, source, options);
   }
 
-  /** Gives a name another template, or makes it. Sandboxes that there are go on as they began. */
+  /** Replaces the template of that name, or creates it. Existing sandboxes keep their version. */
   async replace(name: string, source: string | object, options: ProgressOptions = {}): Promise<Template> {
     return this.#make("PUT", `${this.#path}/${segment(name)}`, source, options);
   }
 
-  /** Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused. */
+  /** Creates all of the templates, or fails and creates not one. With replace, they replace templates of the same name; else the call is refused. */
   async push(templates: object[], { extends: bases, replace = false, ...options }: PushOptions = {}): Promise<void> {
     await this.#follow("POST", this.#path + "/batch", { json: given({ templates, extends: bases, replace }) }, options);
   }
 
-  /** Has each node that can run the template install its packages, and returns the names of these nodes. */
+  /** Makes each node that can run the template install its packages, and returns the names of these nodes. */
   async prepare(name: string, options: ProgressOptions = {}): Promise<string[]> {
     return (await this.#follow("POST", `${this.#path}/${segment(name)}/prepare`, {}, options)).nodes ?? [];
   }
@@ -141,7 +141,7 @@ export class Templates {
     return template;
   }
 
-  /** Sends a request about templates, tells its progress, and returns its last event. */
+  /** Sends a request about templates, reports its progress, and returns its last event. */
   async #follow(method: string, path: string, request: Request, { onProgress, signal }: ProgressOptions): Promise<TemplateEvent> {
     for await (const event of this.#client.events<TemplateEvent>(method, path, { ...request, signal })) {
       if (event.problem) throw problemError(event.problem.status, JSON.stringify(event.problem));
@@ -156,7 +156,7 @@ export class Templates {
   }
 }
 
-/** The machines that sandboxes are on. */
+/** The machines of the sandboxes. */
 export class Nodes {
   readonly #client: Yurt;
   readonly #path = API + "/nodes";
@@ -165,17 +165,17 @@ export class Nodes {
     this.#client = client;
   }
 
-  /** Lists the nodes that match by name, as they were last heard. A healthy one answers. */
+  /** Lists the nodes that match, by name, with their last known state. A healthy node answers. */
   async list({ namePrefix, healthy, draining, ...options }: NodesOptions = {}): Promise<NodeInfo[]> {
     return this.#client.whole<NodeInfo>(this.#path, "nodes", { name_prefix: namePrefix, healthy, draining }, options);
   }
 
-  /** Has a node take no new sandboxes, and ends those on it once the grace is over, of seconds or text such as "10m". */
+  /** Drains a node: it takes no new sandboxes, and its sandboxes end after the grace period of seconds or text such as "10m". */
   async drain(name: string, { grace, signal }: CallOptions & { grace?: number | string } = {}): Promise<Drain> {
     return this.#client.call("POST", `${this.#path}/${segment(name)}/drain`, { json: given({ grace }), signal });
   }
 
-  /** Has a node that drains take sandboxes again. */
+  /** Ends a drain: the node takes sandboxes again. */
   async undrain(name: string, options: CallOptions = {}): Promise<Drain> {
     return this.#client.call("DELETE", `${this.#path}/${segment(name)}/drain`, options);
   }
@@ -190,7 +190,7 @@ export class Pools {
     this.#client = client;
   }
 
-  /** Lists the pools, or those of templates whose name begins so. */
+  /** Lists the pools, or those of templates whose name begins with the prefix. */
   async list({ templatePrefix, ...options }: CallOptions & { templatePrefix?: string } = {}): Promise<Pool[]> {
     return this.#client.whole<Pool>(this.#path, "pools", { template_prefix: templatePrefix }, options);
   }

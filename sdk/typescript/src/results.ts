@@ -1,4 +1,4 @@
-// The results of executions, and the events on the way there.
+// The results and events of executions.
 
 import { CodeFailedError } from "./errors.js";
 import type { Artifact, EventBody, ExecutionError, Gap, LogBody, Metrics, ResultBody, Truncated } from "./models.js";
@@ -8,11 +8,11 @@ const tableType = "application/vnd.dataresource+json";
 
 export type Row = Record<string, unknown>;
 
-/** One thing that code showed: `data` has it by MIME type. */
+/** A value that code showed: `data` has its representations by MIME type. */
 export class Display {
   constructor(
     readonly data: Record<string, unknown>,
-    /** It is the value of the last expression. */
+    /** Whether it is the value of the last expression. */
     readonly main: boolean = false,
   ) {}
 
@@ -52,7 +52,7 @@ export class Display {
   }
 }
 
-/** The result of an execution. A notebook of Deno shows it as the code's own notebook would. */
+/** The result of an execution. A notebook of Deno shows it as if the code had run there. */
 export class Result {
   constructor(
     /** As the REST API has it. */
@@ -81,7 +81,7 @@ export class Result {
     return this.body.error ?? undefined;
   }
 
-  /** The return value of a handler, or the value of the last expression; null where JSON cannot say it. */
+  /** The return value of a handler, or the value of the last expression; null if JSON cannot hold it exactly. */
   get value(): unknown {
     return this.body.result;
   }
@@ -98,12 +98,12 @@ export class Result {
     return this.body.metrics;
   }
 
-  /** Which of the output was too much to keep. */
+  /** The streams whose output was cut off at its limit. */
   get truncated(): Truncated {
     return this.body.truncated;
   }
 
-  /** Returns the member of the main display if it has it, else of the first that has. */
+  /** Returns the member of the main display, or else of the first display that has it. */
   #first<K extends "png" | "jpeg" | "svg" | "html" | "rows">(member: K): Display[K] | undefined {
     const ordered = this.displays.sort((a, b) => Number(b.main) - Number(a.main));
     return ordered.find((display) => display[member] !== undefined)?.[member];
@@ -169,12 +169,12 @@ export class Event {
     return new Date(this.body.at);
   }
 
-  /** Of a display event. */
+  /** The display of a display event. */
   get display(): Display | undefined {
     return this.body.display && new Display(this.body.display.data, Boolean(this.body.display.main));
   }
 
-  /** Which events are not kept any more, in place of which this one came. */
+  /** The range of lost events that this event replaces. */
   get gap(): Gap | undefined {
     return this.body.gap;
   }

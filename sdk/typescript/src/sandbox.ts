@@ -16,7 +16,7 @@ import { API, type FileMap, filesOf, given, instant, plainObject, queryOf, segme
 /** Seconds, or text such as "1h30m". */
 export type Duration = number | string;
 
-/** Where the server is: a client, or the options of one. */
+/** The server to use: a client, or options for a new one. */
 export interface Place extends ClientOptions, CallOptions {
   client?: Yurt;
 }
@@ -25,12 +25,12 @@ export interface CreateOptions extends Place {
   template?: string;
   /** Its lifetime. */
   timeout?: Duration;
-  /** Its lifetime since it was last used. */
+  /** The time without use after which it ends. */
   idleTimeout?: Duration;
   env?: Record<string, string>;
   metadata?: Record<string, string>;
   resources?: ResourcesBody;
-  /** In its workspace before it is ready. */
+  /** Files that are in its workspace before it is ready. */
   files?: FileMap;
   agentId?: string;
   /** Take the agent's live sandbox, if it has one of this kind. */
@@ -46,50 +46,50 @@ export interface ListOptions extends Place {
   template?: string;
   agentId?: string;
   state?: Session["state"];
-  /** Its id begins so, such as ses_4q7k. */
+  /** The beginning of its id, such as ses_4q7k. */
   idPrefix?: string;
-  /** Made then or later. */
+  /** Created at that time or later. */
   createdAfter?: Date;
   createdBefore?: Date;
-  /** Those that have ended and are not forgotten yet, too. A state alone says so. */
+  /** List sandboxes that have ended, too. Not needed together with a state. */
   ended?: boolean;
 }
 
-/** The executions to list: those that match all that is given. */
+/** Filters of the list of executions. An execution must match all of them. */
 export interface ExecutionsOptions extends CallOptions {
   state?: ExecutionSummary["state"];
   kind?: ExecutionSummary["kind"];
   language?: string;
-  /** Begun then or later. */
+  /** Started at that time or later. */
   createdAfter?: Date;
   createdBefore?: Date;
 }
 
-/** How an execution goes on when the connection of its call ends first, such as with this program. Default: continue. */
+/** The fate of an execution if the connection of its call ends first, for example with this program. Default: continue. */
 export type OnDisconnect = "continue" | "interrupt";
 
-/** Options that commands and code share. An abort of the signal cancels the execution. */
+/** Options of both commands and code. Aborting the signal cancels the execution. */
 export interface RunOptions extends CallOptions {
   timeout?: Duration;
   env?: Record<string, string>;
   cwd?: string;
   stdin?: string;
-  /** More may be written to it, by Execution.writeStdin. */
+  /** Keep standard input open for Execution.writeStdin. */
   stdinOpen?: boolean;
   /** Its input and output are a terminal of this size. */
   tty?: { rows: number; cols: number };
-  /** Of each stream. */
+  /** The most output to keep of each stream. */
   outputLimit?: number | string;
   onDisconnect?: OnDisconnect;
 }
 
 export interface CodeOptions extends RunOptions {
   language?: string;
-  /** Name of the context whose variables the code shares; "" is a fresh interpreter. */
+  /** Name of the context whose variables the code uses; "" means a fresh interpreter. */
   context?: string;
-  /** Written to the working directory first, where they stay. */
+  /** Files that are written to the working directory first. They stay there. */
   files?: FileMap;
-  /** File to run in place of code. */
+  /** File to run instead of code. */
   entry?: string;
   args?: string[];
   /** Packages to install first. */
@@ -99,7 +99,7 @@ export interface CodeOptions extends RunOptions {
 export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" | "onStderr"> {
   /** Name of the function in the code. Default: handler. */
   handler?: string;
-  /** In place of code: a Lambda runtime client that serves the handler, and is kept for the next call. */
+  /** Instead of code: a Lambda runtime client that serves the handler; it is kept for the next call. */
   command?: string | string[];
   language?: string;
   /** Fields that override the handler's context. */
@@ -112,16 +112,16 @@ export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" |
   onDisconnect?: OnDisconnect;
 }
 
-/** A sandbox. `await using` ends one that was created, and only leaves one that was connected to. */
+/** A sandbox. `await using` ends a sandbox that `create` made, and else only disconnects. */
 export class Sandbox {
   readonly id: string;
-  /** Its state when it was last told. */
+  /** Its last known state. */
   info: Session;
   readonly files: Files;
   readonly contexts: Contexts;
   readonly processes: Processes;
   readonly client: Yurt;
-  readonly #owned: boolean; // it was created here
+  readonly #owned: boolean; // this object created it
   readonly #shared: boolean; // the client is the caller's
   readonly #path: string;
 
@@ -137,7 +137,7 @@ export class Sandbox {
     this.processes = new Processes(client, this.#path);
   }
 
-  /** Makes a sandbox. A request whose answer is lost is repeated, and makes no second one. */
+  /** Creates a sandbox. A request whose response is lost is repeated, without creating a second sandbox. */
   static async create(options: CreateOptions = {}): Promise<Sandbox> {
     const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, mode, signal } = options;
     const json = given({
@@ -154,14 +154,14 @@ export class Sandbox {
     }
   }
 
-  /** Returns the sandbox of that id. */
+  /** Returns the sandbox with that id. */
   static async connect(id: string, options: Place = {}): Promise<Sandbox> {
     const client = options.client ?? new Yurt(options);
     const info = await client.call<Session>("GET", `${API}/sessions/${segment(id)}`, { signal: options.signal });
     return new Sandbox(client, info, false, options.client !== undefined);
   }
 
-  /** Lists the sandboxes that live, newest first. */
+  /** Lists the sandboxes that match, newest first. Without a state it lists those that have not ended; ended adds those that have. */
   static async list(options: ListOptions = {}): Promise<Session[]> {
     const { metadata = {}, template, agentId, state, idPrefix, createdAfter, createdBefore, ended, signal } = options;
     const client = options.client ?? new Yurt(options);
@@ -179,7 +179,7 @@ export class Sandbox {
   async #start(body: object, signal: AbortSignal | undefined): Promise<Execution> {
     signal?.throwIfAborted();
     const headers = { accept: "text/event-stream" };
-    // The signal does not end this request: an execution that begins must be known, and cancels itself then.
+    // The signal does not abort this request: the SDK must learn the id of an execution that begins, to cancel it.
     const starting = this.client.send("POST", this.#path + "/execute", { json: { ...body, stream: true }, headers }).then(async (response) => {
       const id = response.headers.get("location")?.split("/").pop();
       if (id) return new Execution(this.client, `${this.#path}/executions/${segment(id)}`, response, signal);
@@ -193,25 +193,25 @@ export class Sandbox {
   async streamCode(code?: string, options: CodeOptions = {}): Promise<Execution> {
     const { language, context, files, entry, args, dependencies, signal } = options;
     const body = given({ ...runBody(options), code, language, context, files: filesOf(files), entry, args, dependencies });
-    return this.#start({ ...body, handler: null }, signal); // code that only defines a handler is run as it is
+    return this.#start({ ...body, handler: null }, signal); // run code that only defines a handler without calling it
   }
 
-  /** Runs code and returns its result. Variables last from one run to the next, in the context of that name. */
+  /** Runs code and returns its result. Variables last from one run to the next in the same context. */
   async runCode(code?: string, options: CodeOptions & Callbacks = {}): Promise<Result> {
     return (await this.streamCode(code, options)).result(options);
   }
 
-  /** Starts a line for the shell, or a program with its arguments, and returns its execution. */
+  /** Starts a shell command line, or a program with its arguments, and returns its execution. */
   async streamCommand(command: string | string[], options: RunOptions = {}): Promise<Execution> {
     return this.#start(given({ ...runBody(options), command }), options.signal);
   }
 
-  /** Runs a line for the shell, or a program with its arguments, and returns its result. */
+  /** Runs a shell command line, or a program with its arguments, and returns its result. */
   async runCommand(command: string | string[], options: RunOptions & Callbacks = {}): Promise<Result> {
     return (await this.streamCommand(command, options)).result(options);
   }
 
-  /** Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value. */
+  /** Calls a function of the code with the event, as AWS Lambda does. The result's value is its return value. */
   async invoke(code: string | undefined, event: unknown = null, options: InvokeOptions = {}): Promise<Result> {
     const { handler = "handler", command, language, context, timeout, env, cwd, files, dependencies, onDisconnect, signal } = options;
     const body = given({
@@ -220,12 +220,12 @@ export class Sandbox {
     return (await this.#start({ ...body, event }, signal)).result(options);
   }
 
-  /** Returns an execution that was started before; iterating over it yields its events from the first. */
+  /** Returns an earlier execution. Iterating over it yields its events from the first. */
   execution(id: string): Execution {
     return new Execution(this.client, `${this.#path}/executions/${segment(id)}`);
   }
 
-  /** Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id. */
+  /** Opens a terminal with a shell or with a command line, or reopens one by its execution's id. */
   pty(command?: string, options: CallOptions & { cwd?: string; rows?: number; cols?: number; executionId?: string } = {}): Promise<Terminal> {
     const { cwd, rows = 24, cols = 80, executionId, signal } = options;
     const query = queryOf({ command, cwd, rows, cols, execution_id: executionId });
@@ -238,7 +238,7 @@ export class Sandbox {
     return (logs ?? []).map((entry) => new LogEntry(entry));
   }
 
-  /** Yields the entries of logs, and then the output of executions as it comes, until the sandbox has ended. */
+  /** Yields the entries of logs and then new output of executions, until the sandbox has ended. */
   async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogEntry, void, undefined> {
     for await (const entry of this.client.events<LogBody>("GET", `${this.#path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
       if (entry.type === "ended") return;
@@ -246,7 +246,7 @@ export class Sandbox {
     }
   }
 
-  /** Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those. */
+  /** Lists the executions in the sandbox that match, newest first, without results; execution(id) has the result. */
   async executions({ state, kind, language, createdAfter, createdBefore, ...options }: ExecutionsOptions = {}): Promise<ExecutionSummary[]> {
     const filter = {
       state, kind, language, created_after: instant("createdAfter", createdAfter), created_before: instant("createdBefore", createdBefore),
@@ -254,12 +254,12 @@ export class Sandbox {
     return this.client.whole<ExecutionSummary>(this.#path + "/executions", "executions", filter, options);
   }
 
-  /** Returns the execution that was started last, with its result if it has ended. */
+  /** Returns the latest execution, with its result if it has ended. */
   latest(options: CallOptions = {}): Promise<ExecutionBody> {
     return this.client.call("GET", this.#path + "/status", options);
   }
 
-  /** Returns the result of the execution that was started last. While it runs that is an error of code execution_running. */
+  /** Returns the result of the latest execution. While it runs, the call fails with the code execution_running. */
   async latestResult(options: CallOptions = {}): Promise<Result> {
     const ended = await this.client.call<ResultBody & { execution_id: string }>("GET", this.#path + "/result", options);
     return new Result(ended, ended.execution_id);
@@ -271,8 +271,8 @@ export class Sandbox {
   }
 
   /**
-   * Yields the changes of the sandbox's state after that number, and further ones as they come, until it has ended. A connection that
-   * breaks is made again and goes on after the last change.
+   * Yields the changes of the sandbox's state after a number, and then new ones, until the sandbox has ended. If the connection
+   * breaks, a new one continues after the last change.
    */
   async *followEvents({ after = 0, signal }: CallOptions & { after?: number } = {}): AsyncGenerator<SessionEvent, void, undefined> {
     for await (const event of follow<SessionEvent>(this.client, this.#path + "/events", after, signal)) {
@@ -282,8 +282,8 @@ export class Sandbox {
   }
 
   /**
-   * Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone. It ends with the sandbox and
-   * with the client's key. That key has the scopes, and is no key of an administrator.
+   * Creates a token for a browser or an agent, which sends it as an API key. It gives access only to this sandbox. It expires with the
+   * sandbox and with the client's key. That key must have the scopes, and must not be an administrator's.
    */
   createToken(scopes: string[], { expiresIn, signal }: CallOptions & { expiresIn?: Duration } = {}): Promise<CreatedKey> {
     return this.client.call("POST", this.#path + "/tokens", { json: given({ scopes, expires_in: expiresIn }), signal });
@@ -302,7 +302,7 @@ export class Sandbox {
     return this.#change("GET", "", options);
   }
 
-  /** Stops everything that runs in the sandbox, which keeps its memory. */
+  /** Stops all processes in the sandbox and keeps their memory. */
   pause(options: CallOptions = {}): Promise<Session> {
     return this.#change("POST", "/pause", options);
   }
@@ -311,14 +311,14 @@ export class Sandbox {
     return this.#change("POST", "/resume", options);
   }
 
-  /** Gives the sandbox another lifetime, since its creation, and another idle timeout. */
+  /** Changes the sandbox's lifetime, counted from its creation, and its idle timeout. */
   async setTimeout(timeout?: Duration, options: CallOptions & { idleTimeout?: Duration } = {}): Promise<Session> {
     return this.#change("POST", "/timeout", options, given({ timeout, idle_timeout: options.idleTimeout }));
   }
 
   /**
-   * Ends the sandbox, and the server that was started for it. A sandbox that has ended is an error of code session_ended. With
-   * `deleteResults` its executions and their results are removed at once, also those of a sandbox that has ended.
+   * Ends the sandbox, and the server that was started for it. If the sandbox has ended already, the call fails with the code
+   * session_ended. `deleteResults` removes its executions and their results at once, also for a sandbox that has ended.
    */
   async kill(options: CallOptions & { deleteResults?: boolean } = {}): Promise<Session> {
     try {
@@ -328,7 +328,7 @@ export class Sandbox {
     }
   }
 
-  /** Leaves the sandbox, which goes on unless its server was started for it. */
+  /** Disconnects. The sandbox continues, unless its server was started for it. */
   async close(): Promise<void> {
     if (!this.#shared) await this.client.close();
   }
@@ -337,7 +337,7 @@ export class Sandbox {
     try {
       if (this.#owned) await this.kill();
     } catch (error) {
-      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error; // else it has ended already
+      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error; // these mean that it has ended already
     } finally {
       await this.close();
     }
@@ -348,7 +348,7 @@ function runBody({ timeout, env, cwd, stdin, stdinOpen, tty, outputLimit, onDisc
   return { timeout, env, cwd, stdin, stdin_open: stdinOpen, tty, output_limit: outputLimit, on_disconnect: onDisconnect };
 }
 
-/** Returns a name that no other creation has: pages without TLS have no crypto.randomUUID. */
+/** Returns a unique idempotency key. Pages without TLS have no crypto.randomUUID. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

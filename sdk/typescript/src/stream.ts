@@ -5,7 +5,7 @@ import { UnavailableError } from "./errors.js";
 const maxEvent = 256 << 20; // characters; the last event of a stream carries the whole result
 const quiet = 45_000; // milliseconds without a heartbeat, which comes every 15 seconds, after which a connection is dead
 
-/** Reads the data of the events of an answer. */
+/** Reads the data of the events of a response. */
 export class EventStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
@@ -15,7 +15,7 @@ export class EventStream {
   #buffer = "";
   #searched = 0;
 
-  /** The signal ends the stream as the end of the connection does: that of fetch is lost in Node 20 once its request was collected. */
+  /** The signal ends the stream like the end of the connection: Node 20 loses fetch's own signal once the request is collected. */
   constructor(response: Response, signal?: AbortSignal) {
     this.#reader = response.body!.getReader();
     this.#signal = signal;
@@ -29,16 +29,16 @@ export class EventStream {
     void this.close();
   };
 
-  /** Returns the data of the next event, or undefined at the end of the connection. One that breaks throws. */
+  /** Returns the data of the next event, or undefined at the end of the connection. A broken connection throws. */
   async next(): Promise<string | undefined> {
     for (;;) {
       const data = this.#take();
-      if (data) return data; // a heartbeat has none
+      if (data) return data; // a heartbeat has no data
       if (data === undefined && !(await this.#fill())) return undefined;
     }
   }
 
-  /** Returns the data of the first event that is all there. */
+  /** Returns the data of the first complete event. */
   #take(): string | undefined {
     const end = this.#buffer.indexOf("\n\n", this.#searched);
     if (end < 0) {
@@ -71,7 +71,7 @@ export class EventStream {
     this.#signal?.removeEventListener("abort", this.#abort);
   }
 
-  /** Leaves the connection. */
+  /** Closes the connection. */
   async close(): Promise<void> {
     this.#release();
     await this.#reader.cancel().catch(() => undefined); // it has broken already

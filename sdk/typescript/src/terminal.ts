@@ -4,8 +4,8 @@ import { unless, type Yurt } from "./client.js";
 import { UnavailableError, YurtError, problemError } from "./errors.js";
 import { platform, Refused, type Socket } from "./platform/platform.js";
 
-const unreadLimit = 1 << 20; // bytes that wait to be read, after which arrival pauses
-const unreadMost = 64 << 20; // where it cannot pause, after which the terminal is left
+const unreadLimit = 1 << 20; // unread bytes after which the connection pauses
+const unreadMost = 64 << 20; // unread bytes after which a connection that cannot pause is closed
 
 interface Message {
   type: string;
@@ -14,7 +14,7 @@ interface Message {
   error?: { type: string; message: string };
 }
 
-/** A terminal. Read until undefined, which means that its program has ended: see exitCode. */
+/** A terminal. Read until undefined, which means that the program has ended; exitCode is set then. */
 export class Terminal implements AsyncIterable<Uint8Array> {
   executionId = "";
   exitCode: number | undefined;
@@ -90,7 +90,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     return item;
   }
 
-  /** Returns the next output to show. Once the signal of the terminal is aborted it has hung up, and this throws the reason. */
+  /** Returns the next output to show. After the terminal's signal has aborted, the terminal has hung up and this throws the reason. */
   async read(): Promise<Uint8Array | undefined> {
     while (this.exitCode === undefined) {
       const item = await this.#next();
@@ -108,7 +108,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     for (let shown; (shown = await this.read()) !== undefined; ) yield shown;
   }
 
-  /** Types. */
+  /** Writes to the terminal's input. */
   write(data: string | Uint8Array): void {
     this.#socket?.send(typeof data === "string" ? new TextEncoder().encode(data) : data);
   }
@@ -117,7 +117,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     this.#socket?.send(JSON.stringify({ type: "resize", rows, cols }));
   }
 
-  /** Hangs up: its programs are told so. */
+  /** Hangs up, which its programs notice. */
   close(): void {
     this.#socket?.close();
     if (this.#paused) this.#socket?.resume?.(); // for the answer to the close

@@ -93,7 +93,7 @@ function check(name: string, input: Record<string, string>): void {
   }
 }
 
-/** Returns all of a result that a model can read. */
+/** Returns the parts of a result that a model can read. */
 function told({ stdout, stderr, text, error, exitCode }: Result): string {
   const parts = [stdout, stderr, text ?? ""];
   if (!error && exitCode) parts.push(`exit code ${exitCode}`);

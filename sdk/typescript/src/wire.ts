@@ -7,7 +7,7 @@ export const API = "/api/v1";
 /** Files by path: text, or bytes. */
 export type FileMap = Record<string, string | Uint8Array>;
 
-const surrogate = /\p{Surrogate}/u; // with u it matches lone ones alone
+const surrogate = /\p{Surrogate}/u; // with u it matches only lone surrogates
 
 function text(value: unknown): string {
   if (typeof value !== "string") {
@@ -26,19 +26,19 @@ function shown(value: unknown): string {
 /** Escapes one segment of a path. */
 export function segment(value: unknown): string {
   const plain = text(value);
-  if (plain === "" || plain === "." || plain === "..") { // the URL standard takes escaped dots for a step up as well
+  if (plain === "" || plain === "." || plain === "..") { // the URL standard takes escaped dots for a step up, too
     throw new InvalidArgumentError(`${JSON.stringify(plain)} is no name; give that of an object`, { code: "invalid_argument", field: "id" });
   }
   return encodeURIComponent(plain);
 }
 
-/** Escapes the path of a file as one segment, lest the URL standard steps up at dots before the server has judged them. */
+/** Escapes the path of a file as one segment, so that the server, not the URL standard, judges dots in it. */
 export function pathOf(value: unknown): string {
   const plain = text(value);
   return encodeURIComponent(plain === "." || plain === ".." ? plain + "/." : plain);
 }
 
-/** Returns the header that has an API key, or no header without one. The error does not tell the key. */
+/** Returns the header with an API key, or no header without one. The error does not contain the key. */
 export function authorization(key: string | undefined): Record<string, string> {
   if (key && !/^[!-~]+$/.test(key)) {
     const why = "it has a blank, a line break or another character that no key has; give it as it was shown";
@@ -61,7 +61,7 @@ export function instant(field: string, at: Date | undefined): string | undefined
   return at.toISOString();
 }
 
-/** Returns the header that asks for a part of a file, or no header for all of it. */
+/** Returns the header that requests a part of a file, or no header for the whole file. */
 export function rangeOf(offset = 0, length?: number): Record<string, string> {
   for (const [field, number, least] of [["offset", offset, 0], ["length", length ?? 1, 1]] as const) {
     if (Number.isSafeInteger(number) && number >= least) continue;
@@ -80,7 +80,7 @@ export function queryOf(members: Query): string {
   return pairs.length === 0 ? "" : "?" + new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
 }
 
-/** Writes a request as JSON. A value that JSON has not is an error that names the member. */
+/** Writes a request as JSON. The error for a value without JSON names the member. */
 export function encode(body: object): string {
   try {
     return JSON.stringify(body, refuse);
@@ -117,7 +117,7 @@ function refuse(_: string, value: unknown): unknown {
   return value;
 }
 
-/** Refuses a value that is no object with members, such as an array, whose indices would be taken for names. */
+/** Refuses a value that is not an object with members, such as an array, whose indices would count as names. */
 export function plainObject(value: unknown, field: string, members: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Map || ArrayBuffer.isView(value)) {
     throw new InvalidArgumentError(`it is ${shown(value)}; give an object of ${members}`, { code: "invalid_argument", field });
@@ -129,7 +129,7 @@ export function modeOf(mode: string | number | undefined): string | undefined {
   return typeof mode === "number" ? mode.toString(8) : mode;
 }
 
-/** Writes text as it is and bytes in base64. */
+/** Writes text unchanged and bytes in base64. */
 export function filesOf(files: FileMap | undefined): Record<string, string | { base64: string }> | undefined {
   if (files === undefined) return undefined;
   plainObject(files, "files", "paths and contents");

@@ -1,4 +1,4 @@
-// Bad input and clients that leave: each a clear error, with no process and no file left behind.
+// Bad input and clients that disconnect: each leads to a clear error and leaves no process and no file.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -143,7 +143,7 @@ async function cancelled(box) {
   }, ended.reason);
 }
 
-/** A terminal whose output is not read holds little of it, and goes on when it is. */
+/** A terminal buffers little unread output, and continues when the client reads again. */
 async function unread(box) {
   const terminal = await box.pty("head -c 40000000 /dev/zero; echo; echo end");
   await sleep(1500);

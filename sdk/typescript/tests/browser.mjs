@@ -1,4 +1,4 @@
-// Opens pages in Chromium, and prints the verdict of each.
+// Opens pages in Chromium and prints the verdict of each.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

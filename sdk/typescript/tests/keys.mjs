@@ -1,5 +1,5 @@
-// A server that asks for API keys: YURT_API_KEY is read, keys that it refuses are typed errors, and so is one that is revoked while a
-// stream is followed. YURT_KEY_ID names the key of YURT_API_KEY, YURT_READER_KEY may only look, YURT_ADMIN_KEY revokes.
+// A server that requires API keys: the SDK reads YURT_API_KEY. A refused key, and a key that is revoked while a stream is followed, are
+// typed errors. YURT_KEY_ID names the key of YURT_API_KEY, YURT_READER_KEY may only read, YURT_ADMIN_KEY revokes.
 
 import assert from "node:assert/strict";
 import { sdk } from "./sdk.mjs";

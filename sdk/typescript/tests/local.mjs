@@ -1,4 +1,4 @@
-// Uses a server of its own, and ends as YURT_END says: by a word, at the end of the program, or killed.
+// Starts a local server. YURT_END chooses its end: by a call, at the end of the program, or by a kill.
 
 import { Sandbox, UnavailableError } from "@yurt/sandbox";
 

@@ -42,7 +42,7 @@ async function use() {
   expect((await sandbox.kill()).state, "terminated", "the state");
 }
 
-/** Uses a sandbox by its token alone. */
+/** Uses a sandbox with only its token. */
 async function useToken() {
   const sandbox = await Sandbox.connect(window.box, { apiKey: window.token });
   const terminal = await sandbox.pty("echo ready");

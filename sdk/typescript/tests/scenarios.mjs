@@ -1,4 +1,4 @@
-// Runs the scenarios that every SDK is held to; README.md beside their file describes the steps.
+// Runs the scenarios that every SDK must pass; the README.md beside their file describes the steps.
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -33,7 +33,7 @@ function compare(want, got, place) {
   }
 }
 
-/** Puts the numbers that JSON has not into arguments. */
+/** Replaces the names of numbers that JSON lacks by the numbers. */
 function numbers(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
   if ("$number" in value) return Number(value.$number);
@@ -49,7 +49,7 @@ const resultJson = (result) => ({
 
 const peakMib = () => Math.floor(process.resourceUsage().maxRSS / 1024);
 
-/** One run of a scenario's steps, with the sandboxes that it makes. */
+/** One run of a scenario's steps, with its sandboxes. */
 class Scenario {
   made = [];
   named = {};
@@ -81,7 +81,7 @@ class Scenario {
     }
   }
 
-  /** Returns the client of a step, which may be one with a key that the scenario made. */
+  /** Returns the client of a step, which can have a key that the scenario created. */
   clientOf(step) {
     return step.key ? new Yurt({ apiKey: this.keys[step.key].key }) : this.client;
   }

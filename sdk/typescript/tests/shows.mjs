@@ -1,4 +1,4 @@
-// What results show, and the callbacks that are called as an execution goes.
+// Displays of results, and the callbacks of a running execution.
 
 import assert from "node:assert/strict";
 import { sdk } from "./sdk.mjs";

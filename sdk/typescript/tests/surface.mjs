@@ -1,4 +1,4 @@
-// The operations of scenarios that use each further call of the SDK once.
+// Operations of scenarios that use each remaining call of the SDK once.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -74,7 +74,7 @@ export async function executions(play, step) {
   };
 }
 
-/** Counts what lists hold that are narrowed so that they match, or do not. */
+/** Counts the entries of lists with filters that match or do not match. */
 export async function narrow(play, step) {
   const box = boxOf(play, step);
   const nodes = new Nodes(play.client);
@@ -104,7 +104,7 @@ export async function changes(play, step) {
   return { count: events.length, first: events[0].to };
 }
 
-/** Ends the sandbox while it follows the changes of its state, and asks for those after the last. */
+/** Ends the sandbox while it follows the changes of its state, and then follows those after the last. */
 export async function end_followed(play, step) {
   const box = boxOf(play, step);
   const seen = [];
@@ -254,7 +254,7 @@ export async function samples(play, step, options) {
 
 export const tenants = async (play, step) => ({ names: (await new Tenants(play.clientOf(step)).list()).map((each) => each.tenant) });
 
-/** An entry is there within a second or so of its request. */
+/** An entry appears within about a second of its request. */
 export async function audit(play, step, options) {
   const log = new AuditLog(play.clientOf(step));
   for (let round = 0; ; round++) {

@@ -13,5 +13,5 @@ async def sleep(seconds: float) -> None:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Does work that blocks."""
+    """Runs blocking work in a thread."""
     return await asyncio.to_thread(work)

@@ -1,4 +1,4 @@
-"""A server of one's own, for Sandbox.create(local=True)."""
+"""A local server, for Sandbox.create(local=True)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import UnavailableError
 _START = 60.0  # seconds
 _STOP = 30.0
 
-# A shell stands between: it ends the server when this process ends, however that ends, and removes the state.
+# A shell supervises the server: it ends the server and removes the state when this process ends in any way.
 _SUPERVISOR = """
 "$0" dev --listen 127.0.0.1:0 --state-dir "$1" </dev/null & server=$!
 exec >/dev/null 2>&1
@@ -28,7 +28,7 @@ rm -rf "$1"
 
 
 class LocalServer:
-    """A running `yurt dev`, on a state directory of its own."""
+    """A running `yurt dev` with its own state directory."""
 
     def __init__(self) -> None:
         program = os.environ.get("YURT_BIN") or shutil.which("yurt")
@@ -39,11 +39,11 @@ class LocalServer:
             ["/bin/sh", "-c", _SUPERVISOR, program, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace", start_new_session=True,
         )
-        self._end = weakref.finalize(self, _stop, process, state)  # at the end of the interpreter too
+        self._end = weakref.finalize(self, _stop, process, state)  # at the end of the interpreter, too
         self.url = self._wait(process)
 
     def _wait(self, process: subprocess.Popen[str]) -> str:
-        """Waits for the address, and goes on reading, lest the server wait for its output to be read."""
+        """Waits for the address and then keeps reading, so that the server's output does not block."""
         lines: list[str] = []
         found = threading.Event()
         address: list[str] = []

@@ -1,4 +1,4 @@
-"""How long a stream of numbered events goes on without a connection."""
+"""The time limit of a stream of numbered events without a connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_PAUSE = 1.0  # seconds between two tries
 
 
 class Outage:
-    """Counts the seconds without a connection since the last event. Seconds with one make up for as many without."""
+    """Counts the seconds without a connection since the last event. Each second with one cancels a second without."""
 
     def __init__(self) -> None:
         self._without = 0.0
@@ -24,12 +24,12 @@ class Outage:
         self._without += self._lap()
 
     def broke(self) -> None:
-        """Is called when the connection is lost, which may be there from the beginning."""
+        """Notes that the connection is lost. A new outage begins with a connection."""
         self._without = max(0.0, self._without - self._lap())
 
     @property
     def over(self) -> bool:
-        """There is no connection, and it is time to give up."""
+        """Whether the time without a connection has reached the limit."""
         return self._without + time.monotonic() - self._turned > _LIMIT
 
     def pause(self) -> float:

@@ -1,4 +1,4 @@
-"""The synchronous twin of _aio."""
+"""The synchronous counterpart of _aio."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ BROKEN = (
     httpx.TransportError, httpx.StreamError,
     httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError, httpcore.UnsupportedProtocol,
 )
-"""The errors of a connection that breaks, or that cannot be made."""
+"""The errors of a connection that breaks or cannot be made."""
 NEVER_SENT = (httpx.ConnectError, httpcore.ConnectError)
 _IDEMPOTENT = ("GET", "PUT", "DELETE")
 Bytes = Union[bytes, bytearray, memoryview]
@@ -29,11 +29,11 @@ MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole res
 
 
 def address(url: object) -> tuple[str, str]:
-    """Returns the address of a server without a slash at its end, and the name of its host."""
+    """Returns the address of a server without a trailing slash, and its host name."""
     plain = url.rstrip("/") if isinstance(url, str) else ""
     try:
         parts = urlsplit(plain)
-        scheme, host, _ = parts.scheme, parts.hostname, parts.port  # a port that is none is an error
+        scheme, host, _ = parts.scheme, parts.hostname, parts.port  # an invalid port raises an error
     except ValueError:
         scheme, host = "", None
     if not host or scheme not in ("http", "https") or re.search(r"\s", plain):
@@ -49,7 +49,7 @@ def segment(name: object) -> str:
 
 
 def _escape(text: object) -> str:
-    """Escapes one segment of a path. Dots alone are escaped too, lest a proxy take them for a step up."""
+    """Escapes one segment of a path, also one of only dots, which a proxy could take for a step up."""
     if not isinstance(text, str):
         raise InvalidArgumentError(f"it is {text!r}, of type {type(text).__name__}; give a string", code="invalid_argument", field="path")
     if re.search("[\ud800-\udfff]", text):
@@ -65,14 +65,14 @@ def path_of(path: object) -> str:
 
 
 def authorization(key: str | None) -> dict[str, str]:
-    """Returns the header that has an API key, or no header without one. The error does not tell the key."""
+    """Returns the header with an API key, or no header without one. The error does not contain the key."""
     if key and not (isinstance(key, str) and re.fullmatch("[!-~]+", key)):
         raise InvalidArgumentError("it has a blank, a line break or another character that no key has; give it as it was shown", code="invalid_argument", field="api_key")
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def repeatable(method: str, once: bool, error: YurtError) -> bool:
-    """Reports whether a request may be sent again: the server cannot have seen it, or it refused it and may see it twice."""
+    """Whether a request can be sent again: the server cannot have got it, or has refused it and can get it twice."""
     return isinstance(error.__cause__, NEVER_SENT) or (error.retry_after is not None and method in _IDEMPOTENT and not once)
 
 
@@ -82,7 +82,7 @@ def query(params: Mapping[str, Any] | None) -> str:
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Writes a request as JSON. What JSON has not is an error that names the member."""
+    """Writes a request as JSON. The error for a value without JSON names the member."""
     try:
         return json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError):
@@ -100,7 +100,7 @@ def given(**members: Any) -> dict[str, Any]:
 
 
 def files_of(files: Mapping[str, str | Bytes] | None) -> dict[str, Any] | None:
-    """Writes text as it is and bytes in base64."""
+    """Writes text unchanged and bytes in base64."""
     if files is None:
         return None
     if not isinstance(files, Mapping):
@@ -109,7 +109,7 @@ def files_of(files: Mapping[str, str | Bytes] | None) -> dict[str, Any] | None:
 
 
 def bytes_of(data: str | Bytes, field: str) -> bytes:
-    """Returns text in UTF-8, and bytes as they are."""
+    """Returns text in UTF-8, and bytes unchanged."""
     if isinstance(data, str):
         try:
             return data.encode()
@@ -121,7 +121,7 @@ def bytes_of(data: str | Bytes, field: str) -> bytes:
 
 
 def instant(name: str, at: datetime | None) -> str | None:
-    """Writes a time, which without a zone is one of this machine's."""
+    """Writes a time. Without a zone, it is in this machine's zone."""
     if at is None:
         return None
     if not isinstance(at, datetime):
@@ -130,14 +130,14 @@ def instant(name: str, at: datetime | None) -> str | None:
 
 
 def answer_of(name: str, wanted: bool | None) -> str | None:
-    """Writes a yes or a no of a filter."""
+    """Writes the value of a yes-or-no filter."""
     if wanted is not None and not isinstance(wanted, bool):
         raise InvalidArgumentError(f"it is {wanted!r}; give True or False", code="invalid_argument", field=name)
     return None if wanted is None else str(wanted).lower()
 
 
 def range_of(offset: int, length: int | None) -> dict[str, str]:
-    """Returns the header that asks for a part of a file, or no header for all of it."""
+    """Returns the header that requests a part of a file, or no header for the whole file."""
     for name, number in (("offset", offset), ("length", length)):
         if number is not None and (not isinstance(number, int) or number < (name == "length")):
             raise InvalidArgumentError(f"it is {number!r}; give a whole number from {int(name == 'length')} on", code="invalid_argument", field=name)
@@ -172,7 +172,7 @@ class EventReader:
             del self._buffer[: end + 2]
             self._searched = 0
             data = b"".join(line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:"))
-            if data:  # a heartbeat has none
+            if data:  # a heartbeat has no data
                 yield data
         self._searched = max(0, len(self._buffer) - 1)
         if len(self._buffer) > MAX_EVENT:

@@ -1,4 +1,4 @@
-"""The errors that calls raise. Code that fails inside a sandbox raises none: see Result.error."""
+"""The errors that calls raise. Code that fails inside a sandbox raises no error here: see Result.error."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class YurtError(Exception):
         self.message = message
         self.code = code
         self.field = field
-        """Dotted path of the input that is wrong."""
+        """Dotted path of the wrong input."""
         self.request_id = request_id
-        """Names the request in the server's log."""
+        """The request's name in the server's log."""
         self.retry_after = retry_after
-        """Seconds after which the server, which did not do the work, may be asked again; None if it did not say so."""
+        """Seconds until the request may be sent again, since the server did not do the work; None if the server named no time."""
 
     def __str__(self) -> str:
         place = f"{self.field}: " if self.field else ""
@@ -38,11 +38,11 @@ class YurtError(Exception):
 
 
 class InvalidArgumentError(YurtError, ValueError):
-    """An argument has a value that is not allowed."""
+    """An argument has an invalid value."""
 
 
 class AccessError(YurtError, PermissionError):
-    """The API key is missing, not valid any more, or lacks the scope of the call."""
+    """The API key is missing, no longer valid, or lacks the scope of the call."""
 
 
 class NotFoundError(YurtError, LookupError):
@@ -54,11 +54,11 @@ class ConflictError(YurtError):
 
 
 class OverloadedError(YurtError):
-    """The server is full, or the tenant has as much as its quotas allow; try again after retry_after seconds."""
+    """The server is full or the tenant has reached a quota; try again after retry_after seconds."""
 
 
 class UnavailableError(YurtError, ConnectionError):
-    """No server answers, or a part that it needs is not there now."""
+    """No server answers, or a component that it needs is unavailable."""
 
 
 class ServerError(YurtError):
@@ -82,17 +82,17 @@ _BY_STATUS: dict[int, type[YurtError]] = {
 
 
 def wait_of(header: str) -> float | None:
-    """Reads a Retry-After header: seconds, or a date. It returns None for other text, and without the header."""
+    """Reads a Retry-After header: seconds, or a date. Returns None for other text and without the header."""
     if re.fullmatch("[0-9]{1,9}", header):
         return float(header)
     try:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(timezone.utc)).total_seconds())
-    except (TypeError, ValueError):  # a date without a zone is not one of HTTP
+    except (TypeError, ValueError):  # an HTTP date has a zone
         return None
 
 
 def problem_error(body: bytes, status: int, retry_after: str = "") -> YurtError:
-    """Returns the error of an answer, which may have a Retry-After header."""
+    """Returns the error of a response, which may have a Retry-After header."""
     kind = _BY_STATUS.get(status, ServerError)
     wait = wait_of(retry_after) if status in (429, 503) else None
     try:

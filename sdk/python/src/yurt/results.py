@@ -1,4 +1,4 @@
-"""What executions return and show."""
+"""The results and displays of executions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TABLE = "application/vnd.dataresource+json"
 
 
 class Display:
-    """One thing that code showed: `data` has it by MIME type."""
+    """A value that code showed: `data` has its representations by MIME type."""
 
     def __init__(self, data: dict[str, Any], main: bool = False) -> None:
         self.data = data
         self.main = main
-        """It is the value of the last expression."""
+        """Whether it is the value of the last expression."""
 
     def _text_of(self, mime: str) -> str | None:
         value = self.data.get(mime)
@@ -53,7 +53,7 @@ class Display:
         return self._bytes_of("image/jpeg")
 
     def dataframe(self) -> Any:
-        """Returns a table that the code showed as a DataFrame. It needs pandas."""
+        """Returns a displayed table as a DataFrame. It needs pandas."""
         table = self.data.get(_TABLE)
         if not isinstance(table, dict):
             raise InvalidArgumentError("this is no table; let the last expression of the code be a DataFrame", code="not_a_table")
@@ -61,7 +61,7 @@ class Display:
 
         frame = pandas.DataFrame(table.get("data", []))
         schema = table.get("schema", {})
-        for field in schema.get("fields", ()):  # JSON has no type for these
+        for field in schema.get("fields", ()):  # JSON has no such types
             if field.get("type") == "datetime" and field.get("name") in frame:
                 frame[field["name"]] = pandas.to_datetime(frame[field["name"]], format="ISO8601")
         keys = schema.get("primaryKey")
@@ -75,14 +75,14 @@ class Display:
 
 
 class CreatedKey(models.CreatedKey, kw_only=True):
-    """An API key or a session token that was just made: `key` is what a client sends. Printing the object does not show it."""
+    """A new API key or session token. A client sends `key`, which printing the object does not show."""
 
     def __repr__(self) -> str:
         return f"CreatedKey(id={self.id!r}, name={self.name!r}, scopes={self.scopes!r}, expires_at={self.expires_at!r})"
 
 
 class Result(models.Result, kw_only=True):
-    """What came of an execution. A notebook shows it as the code's own notebook would."""
+    """The result of an execution. A notebook shows it as if the code had run there."""
 
     execution_id: str = ""
 
@@ -92,7 +92,7 @@ class Result(models.Result, kw_only=True):
 
     @property
     def value(self) -> Any:
-        """What the handler returned, or the value of the last expression where JSON can say the same."""
+        """The return value of the handler, or the value of the last expression if JSON can hold it exactly."""
         return self.result
 
     @property
@@ -100,7 +100,7 @@ class Result(models.Result, kw_only=True):
         return [Display(data, i == self.main_result) for i, data in enumerate(self.results or ())]
 
     def _first(self, attribute: str) -> Any:
-        """Returns the attribute of the main display if it has it, else of the first that has."""
+        """Returns the attribute of the main display, or else of the first display that has it."""
         for display in sorted(self.displays, key=lambda d: not d.main):
             found = getattr(display, attribute)
             if found is not None:
@@ -109,7 +109,7 @@ class Result(models.Result, kw_only=True):
 
     @property
     def text(self) -> str | None:
-        """The value of the last expression, as Python would show it."""
+        """The value of the last expression, as its language would show it."""
         return next((d.text for d in self.displays if d.main), None)
 
     @property
@@ -124,7 +124,7 @@ class Result(models.Result, kw_only=True):
         return found
 
     def dataframe(self) -> Any:
-        """Returns the first table that the code showed as a DataFrame. It needs pandas."""
+        """Returns the first displayed table as a DataFrame. It needs pandas."""
         shown = sorted(self.displays, key=lambda d: not d.main)
         return next((d for d in shown if _TABLE in d.data), Display({})).dataframe()
 
@@ -152,7 +152,7 @@ def _text(of: models.EventBody | models.LogBody) -> str:
 
 
 class LogEntry(models.LogBody, kw_only=True):
-    """A piece of what executions wrote."""
+    """A piece of the output of executions."""
 
     @property
     def bytes(self) -> bytes:

@@ -85,7 +85,7 @@ def _check(name: str, arguments: dict[str, Any]) -> None:
 
 
 def _told(result: Result) -> str:
-    """Returns all of a result that a model can read."""
+    """Returns the parts of a result that a model can read."""
     parts = [result.stdout, result.stderr, result.text]
     if result.error is None and result.exit_code:
         parts.append(f"exit code {result.exit_code}")

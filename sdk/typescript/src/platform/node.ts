@@ -35,7 +35,7 @@ export const node: Platform = {
   startLocal,
 };
 
-/** Node has no WebSocket of its own before version 22, and that one cannot be paused. */
+/** Opens a WebSocket of the package ws: Node has one only from version 22 on, which cannot pause. */
 async function openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket> {
   const { WebSocket } = await import("ws");
   const socket = new WebSocket(url, { maxPayload: 1 << 20, headers });
@@ -47,7 +47,7 @@ async function openSocket(url: string, headers: Readonly<Record<string, string>>
       let body = "";
       response.setEncoding("utf8").on("data", (part: string) => (body += part)).on("error", reject);
       response.on("end", () => {
-        connection.destroy(); // a connection that is kept would keep the process
+        connection.destroy(); // an open connection would keep the process alive
         reject(new Refused(response.statusCode ?? 0, body, response.headers["retry-after"]));
       });
     });
@@ -61,7 +61,7 @@ async function openSocket(url: string, headers: Readonly<Record<string, string>>
   };
 }
 
-// A shell stands between: it ends the server when this process ends, however that ends, and removes the state.
+// A shell supervises the server: it ends the server and removes the state when this process ends in any way.
 const supervisor = `
 "$0" dev --listen 127.0.0.1:0 --state-dir "$1" </dev/null & server=$!
 exec >/dev/null 2>&1

@@ -1,15 +1,15 @@
 // The few operations that differ between Node and browsers.
 
-/** A WebSocket that is open. */
+/** An open WebSocket. */
 export interface Socket {
   send(data: string | Uint8Array): void;
   close(): void;
-  /** Stops and starts the arrival of messages, where the platform can. */
+  /** Stops and starts the arrival of messages, if the platform can. */
   pause?(): void;
   resume?(): void;
 }
 
-/** Is called with each message, and with undefined when the socket has closed. */
+/** Called with each message, and with undefined after the socket has closed. */
 export type Take = (data: string | Uint8Array | undefined) => void;
 
 /** A server that was started for one client. */
@@ -26,20 +26,20 @@ export interface Upload {
 export type Progress = (done: number, total: number | undefined) => void;
 
 export interface Platform {
-  /** Where the server is if no address is given. */
+  /** The default address of the server. */
   address(): string;
-  /** The API key if none is given. */
+  /** The default API key. */
   apiKey(): string | undefined;
   openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket>;
   openFile(path: string): Promise<Upload>;
-  /** Writes a file, or leaves none behind. */
+  /** Writes a file. A failure leaves no file behind. */
   saveFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   startLocal(): Promise<LocalServer>;
-  /** Sends a body as fetch does and tells the progress, where fetch cannot. */
+  /** Sends a body like fetch and reports the progress, on platforms whose fetch cannot. */
   put?(url: string, headers: Readonly<Record<string, string>>, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response>;
 }
 
-/** The handshake was refused with an answer. */
+/** The server has refused the handshake with a response. */
 export class Refused extends Error {
   constructor(readonly status: number, readonly body: string, readonly retryAfter: string | undefined) {
     super(`the server answered ${status}`);
@@ -50,7 +50,7 @@ let current: Platform;
 
 export const platform = (): Platform => current;
 
-/** Is called once, by the entry point of the package. */
+/** Sets the platform. The package's entry point calls it once. */
 export function use(chosen: Platform): void {
   current = chosen;
 }

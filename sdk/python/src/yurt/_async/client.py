@@ -28,13 +28,13 @@ _SLOWEST = 2.0  # seconds between two tries
 
 
 class AsyncYurt:
-    """A client of one server. Sandboxes make their own; give one to several of them to share its connections."""
+    """A client of one server. Each sandbox makes its own, unless you pass one that several share."""
 
     def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.AsyncClient | None = None, api_key: str | None = None) -> None:
         self._local = LocalServer() if local else None
         self.url, host = address(self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700")
         self.patience = patience
-        """How many seconds a call that may be repeated tries to reach the server."""
+        """The seconds for which a repeatable call tries to reach the server."""
         self.loopback = host in ("127.0.0.1", "localhost", "::1")
         self.authorization = authorization(api_key or os.environ.get("YURT_API_KEY"))
         self._transport = AsyncTransport(self.url, self.loopback, http)
@@ -43,10 +43,10 @@ class AsyncYurt:
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: bytes | AsyncIterable[bytes] | None = None,
         params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, once: bool = False, stream: bool = False,
     ) -> AsyncAnswer:
-        """Sends a request and returns the answer of a success.
+        """Sends a request and returns the response of a success.
 
-        One that may be repeated is, until patience ends, and not before the time that the server names by Retry-After. `once` says
-        that the server must not see it twice.
+        A repeatable request is sent again after a failure, until patience ends, and not before the time in the server's Retry-After
+        header. `once` means that the server must not get it twice.
         """
         sent = {**self.authorization, **(headers or {})}
         if body is not None:
@@ -61,7 +61,7 @@ class AsyncYurt:
                     await self._read(answer)
                 return answer
             except (UnavailableError, OverloadedError) as error:
-                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # lest all that were refused come back at once
+                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # so that refused clients do not all return at once
                 again = repeat or (isinstance(content, (bytes, type(None))) and repeatable(method, once, error))
                 if not again or time.monotonic() + wait > end:
                     raise
@@ -90,7 +90,7 @@ class AsyncYurt:
         return UnavailableError(f'no answer from {self.url} ({error}); is "yurt dev" running there?', code="unavailable")
 
     async def call(self, kind: type[T], method: str, path: str, **how: Any) -> T:
-        """Sends a request and returns its answer. A GET may be repeated."""
+        """Sends a request and returns the object of the response. A GET is repeatable."""
         answer = await self.send(method, path, **{"repeat": method == "GET", **how})
         try:
             return msgspec.json.decode(answer.content, type=kind)
@@ -108,19 +108,19 @@ class AsyncYurt:
             asked["cursor"] = page.next_cursor
 
     async def version(self) -> models.VersionBody:
-        """Says which build the server is."""
+        """Returns the server's build."""
         return await self.call(models.VersionBody, "GET", "/version")
 
     async def health(self) -> models.StatusBody:
-        """Says that the process of the server lives, which may not be able to serve yet. It does not wait for that."""
+        """Checks that the server's process runs, though it may not be ready to serve. It does not retry."""
         return await self.call(models.StatusBody, "GET", "/health", repeat=False, once=True)
 
     async def ready(self) -> models.StatusBody:
-        """Says that the server can serve, and raises UnavailableError where it cannot. It does not wait for that."""
+        """Checks that the server is ready to serve, and else raises UnavailableError. It does not retry."""
         return await self.call(models.StatusBody, "GET", "/ready", repeat=False, once=True)
 
     async def runtimes(self, *, language: str | None = None) -> list[models.RuntimeInfo]:
-        """Lists the installed language runtimes, or that of a language."""
+        """Lists the installed language runtimes, or the one of a language."""
         params = given(language=language)
         return [runtime async for page in self.pages(models.RuntimeList, API + "/runtimes", params) for runtime in page.runtimes or ()]
 
@@ -128,12 +128,12 @@ class AsyncYurt:
         self, *, state: Literal["ready", "paused", "dead"] | None = None, template: str | None = None, node: str | None = None,
         session_id: str | None = None,
     ) -> list[models.Sandbox]:
-        """Lists the sandboxes under the sessions that match, the warm ones too, oldest first."""
+        """Lists the containers that match, with and without a session, oldest first: warm ones have no session yet."""
         params = given(state=state, template=template, node=node, session_id=session_id)
         return [container async for page in self.pages(models.ContainerList, API + "/containers", params) for container in page.containers or ()]
 
     async def container(self, id: str) -> models.Sandbox:
-        """Returns one of these, by its own id and not by that of the session."""
+        """Returns a container by its own id, not by the id of its session."""
         return await self.call(models.Sandbox, "GET", f"{API}/containers/{segment(id)}")
 
     async def events(
@@ -154,7 +154,7 @@ class AsyncYurt:
             await answer.aclose()
 
     async def aclose(self) -> None:
-        """Closes the connections, and ends a server that it started."""
+        """Closes the connections and ends a server that this client started."""
         await self._transport.aclose()
         if self._local:
             await aio.in_thread(self._local.stop)

@@ -19,9 +19,9 @@ from .transport import AsyncAnswer
 
 
 class AsyncExecution:
-    """A running execution. Iterate over it for its events; a connection that breaks is made again after the last one.
+    """A running execution. Iterate over it for its events. If the connection breaks, a new one continues after the last event.
 
-    Leaving it as a context manager cancels the execution if it has not ended.
+    As a context manager it cancels the execution at the end of the block, unless the execution has ended.
     """
 
     def __init__(self, client: AsyncYurt, path: str, answer: AsyncAnswer | None = None) -> None:
@@ -59,7 +59,7 @@ class AsyncExecution:
                 await aio.sleep(outage.pause())
 
     async def _next(self, outage: Outage) -> Event | None:
-        """Returns the next event of the connection, which it makes if there is none, or None at its end."""
+        """Returns the next event of the connection, or None at its end. Connects first if necessary."""
         if self._chunks is None:
             self._answer = await self._client.send(
                 "GET", self._path + "/events", headers={"accept": "text/event-stream", "last-event-id": str(self.last)}, stream=True,
@@ -97,7 +97,7 @@ class AsyncExecution:
         self, *, on_stdout: Callable[[str], object] | None = None, on_stderr: Callable[[str], object] | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
-        """Waits for the end, and returns the result. If the wait is interrupted the execution is cancelled."""
+        """Waits for the end and returns the result. If the wait is interrupted, the execution is cancelled."""
         try:
             async for event in self:
                 if on_event:
@@ -125,7 +125,7 @@ class AsyncExecution:
         await self.aclose()
 
     async def cancel(self) -> None:
-        """Interrupts the execution, kills it if that does not end it within five seconds, and waits for its end."""
+        """Interrupts the execution, kills it after five seconds if it still runs, and waits for its end."""
         try:
             await self._client.send("DELETE", self._path)
         except ConflictError as error:
@@ -133,7 +133,7 @@ class AsyncExecution:
                 raise
 
     async def write_stdin(self, data: str | Bytes = b"", *, eof: bool = False) -> None:
-        """Gives an execution that was started with stdin_open data to read."""
+        """Writes to the standard input of an execution that was started with stdin_open."""
         raw = bytes_of(data, "data")
         body: dict[str, Any] = given(data_base64=base64.b64encode(raw).decode() if raw else None, eof=eof or None)
         await self._client.send("POST", self._path + "/stdin", body=body)
@@ -142,14 +142,14 @@ class AsyncExecution:
         await self._client.send("POST", self._path + "/signal", body={"signal": signal})
 
     async def resize(self, rows: int, cols: int) -> None:
-        """Gives the terminal of the execution another size."""
+        """Changes the size of the execution's terminal."""
         await self._client.send("POST", self._path + "/resize", body={"rows": rows, "cols": cols})
 
     async def record(self) -> models.ExecutionBody:
         return await self._client.call(models.ExecutionBody, "GET", self._path)
 
     async def aclose(self) -> None:
-        """Leaves the stream; the execution goes on."""
+        """Closes the stream; the execution continues."""
         answer, self._answer, self._chunks = self._answer, None, None
         self._reader, self._ready = EventReader(), iter(())
         if answer is not None:

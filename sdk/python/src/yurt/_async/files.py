@@ -16,7 +16,7 @@ from ..errors import InvalidArgumentError, UnavailableError
 from .client import AsyncYurt
 from .transport import AsyncAnswer
 
-_CHUNK = 1 << 20  # bytes that an upload or download holds at a time
+_CHUNK = 1 << 20  # bytes of one step of an upload or download
 Progress = Callable[[int, "int | None"], object]
 
 
@@ -31,11 +31,11 @@ class AsyncFiles:
         return f"{self._session}/files/{path_of(path)}"
 
     async def read_bytes(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        """Returns a file, or a part of it that begins at a byte."""
+        """Returns a file, or the part of it from a byte offset on."""
         return (await self._client.send("GET", self._at(path), headers=range_of(offset, length), repeat=True)).content
 
     async def read(self, path: str) -> str:
-        """Returns a file of text. One that is not UTF-8 is an error; read_bytes reads it."""
+        """Returns a text file. It must be UTF-8; read_bytes reads other files."""
         data = await self.read_bytes(path)
         try:
             return data.decode()
@@ -43,7 +43,7 @@ class AsyncFiles:
             raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
 
     async def write(self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None) -> models.FileInfo:
-        """Writes a file, and makes the directories above it as needed. mode is in octal such as "755", or a number such as 0o755."""
+        """Writes a file and makes missing directories. mode is octal text such as "755", or a number such as 0o755."""
         return await self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode))
 
     async def _put(self, path: str, content: bytes | AsyncIterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
@@ -53,14 +53,14 @@ class AsyncFiles:
         )
 
     async def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:
-        """Uploads a local file, by its path or opened in binary mode. on_progress gets the bytes so far and in all."""
+        """Uploads a local file, by its path or opened in binary mode. on_progress gets the bytes sent and the total."""
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return await self._put(path, _chunks(opened, on_progress))
         return await self._put(path, _chunks(_readable(source), on_progress))
 
     async def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
-        """Downloads to a local file and returns its size. A download that fails leaves none behind."""
+        """Downloads to a local file and returns its size. A failed download leaves no file behind."""
         return await self._save(await self._client.send("GET", self._at(path), repeat=True, stream=True), path, target, on_progress)
 
     async def _save(self, answer: AsyncAnswer, path: str, target: str | os.PathLike[str], on_progress: Progress | None) -> int:
@@ -81,12 +81,12 @@ class AsyncFiles:
         return size
 
     async def pack(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
-        """Downloads what is below a directory as a tar archive, and returns its size. Names and links in it are those of untrusted code."""
+        """Downloads a directory as a tar archive and returns its size. Untrusted code has chosen the names and links in it."""
         answer = await self._client.send("POST", self._session + "/files/archive", body={"path": path}, stream=True)
         return await self._save(answer, path, target, on_progress)
 
     async def unpack(self, source: str | os.PathLike[str] | BinaryIO, path: str = "", on_progress: Progress | None = None) -> models.Unpacked:
-        """Unpacks a local tar archive in a directory, which is made. Files that were unpacked before an error stay."""
+        """Unpacks a local tar archive into a directory, which is made if necessary. After an error, files unpacked before it stay."""
         async def send(file: BinaryIO) -> models.Unpacked:
             return await self._client.call(
                 models.Unpacked, "POST", self._session + "/files/archive", content=_chunks(file, on_progress), params={"path": path},
@@ -99,7 +99,7 @@ class AsyncFiles:
         return await send(_readable(source))
 
     async def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:
-        """Lists what is below a directory, so many levels deep."""
+        """Lists the files below a directory, depth levels deep."""
         pages = self._client.pages(models.FileList, self._session + "/files", {"list": path, "depth": depth})
         return [file async for page in pages for file in page.files or ()]
 
@@ -114,7 +114,7 @@ class AsyncFiles:
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
     async def chmod(self, path: str, mode: str | int) -> models.FileInfo:
-        """Gives a file other permission bits, in octal such as "755", or as a number such as 0o755."""
+        """Changes the permission bits of a file: octal text such as "755", or a number such as 0o755."""
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     async def remove(self, path: str, *, recursive: bool = False) -> None:

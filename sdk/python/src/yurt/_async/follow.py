@@ -1,4 +1,4 @@
-"""Streams of numbered events that go on after a connection breaks."""
+"""Streams of numbered events that continue after a connection breaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Numbered(msgspec.Struct):
 
 
 async def follow(client: AsyncYurt, path: str, after: int) -> AsyncGenerator[bytes, None]:
-    """Yields the data of each event after a number, until the server says that there is no further one."""
+    """Yields the data of each event after a number, until the server says that the stream has ended."""
     outage = Outage()
     while True:
         error: Exception | None = None

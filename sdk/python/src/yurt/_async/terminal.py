@@ -14,7 +14,7 @@ from .client import AsyncYurt
 
 
 class AsyncTerminal:
-    """A terminal. Read until None, which means that its program has ended: see exit_code."""
+    """A terminal. Read until None, which means that the program has ended; exit_code is set then."""
 
     def __init__(self, connection: Any, execution_id: str) -> None:
         self._connection = connection
@@ -37,7 +37,7 @@ class AsyncTerminal:
         return cls(connection, first.get("execution_id", ""))
 
     async def read(self) -> bytes | None:
-        """Returns what is to be shown next."""
+        """Returns the next output to show."""
         while True:
             try:
                 message = await self._connection.recv()
@@ -61,7 +61,7 @@ class AsyncTerminal:
         await self._connection.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
 
     async def aclose(self) -> None:
-        """Hangs up: its programs are told so."""
+        """Hangs up, which its programs notice."""
         await self._connection.close()
 
     async def __aenter__(self) -> AsyncTerminal:

@@ -1,4 +1,4 @@
-"""Requests and their answers, by httpcore, or by an httpx client where proxies or the caller want one."""
+"""Requests and responses, through httpcore, or through an httpx client if the caller passes one or a proxy needs it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.request import getproxies
 import httpcore
 import httpx
 
-# A client's redirects, cookies and hooks, of which Yurt has none, and httpx's objects cost a third of a call.
+# httpx's objects, redirects, cookies and hooks, which Yurt does not need, would take a third of a call's time.
 _KEPT = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 
 
 class AsyncAnswer:
-    """The answer to a request. It is closed once it was read, by read or by aclose."""
+    """The response to a request. read and aclose close it."""
 
     def __init__(self, response: httpcore.Response | httpx.Response) -> None:
         self._response = response
@@ -21,7 +21,7 @@ class AsyncAnswer:
         self.content = b""
 
     def header(self, name: str) -> str:
-        """Returns the header of that name, in small letters, or an empty text."""
+        """Returns the header of that lower-case name, or an empty text."""
         headers = self._response.headers if isinstance(self._response, httpcore.Response) else self._response.headers.raw
         wanted = name.encode()
         return next((value.decode("latin-1") for key, value in headers if key.lower() == wanted), "")
@@ -62,7 +62,7 @@ class AsyncTransport:
     async def send(
         self, method: str, target: str, headers: dict[str, str], content: bytes | AsyncIterable[bytes] | None, timeout: dict[str, float | None],
     ) -> AsyncAnswer:
-        """Sends a request and returns its answer, which is still to be read."""
+        """Sends a request and returns its response, whose body is not read yet."""
         if self._http:
             request = self._http.build_request(method, self._url + target, content=content, headers=headers, extensions={"timeout": timeout})
             return AsyncAnswer(await self._http.send(request, stream=True))

@@ -17,7 +17,7 @@ from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
 from .transport import Answer
 
-_CHUNK = 1 << 20  # bytes that an upload or download holds at a time
+_CHUNK = 1 << 20  # bytes of one step of an upload or download
 Progress = Callable[[int, "int | None"], object]
 
 
@@ -32,11 +32,11 @@ class Files:
         return f"{self._session}/files/{path_of(path)}"
 
     def read_bytes(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        """Returns a file, or a part of it that begins at a byte."""
+        """Returns a file, or the part of it from a byte offset on."""
         return (self._client.send("GET", self._at(path), headers=range_of(offset, length), repeat=True)).content
 
     def read(self, path: str) -> str:
-        """Returns a file of text. One that is not UTF-8 is an error; read_bytes reads it."""
+        """Returns a text file. It must be UTF-8; read_bytes reads other files."""
         data = self.read_bytes(path)
         try:
             return data.decode()
@@ -44,7 +44,7 @@ class Files:
             raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
 
     def write(self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None) -> models.FileInfo:
-        """Writes a file, and makes the directories above it as needed. mode is in octal such as "755", or a number such as 0o755."""
+        """Writes a file and makes missing directories. mode is octal text such as "755", or a number such as 0o755."""
         return self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode))
 
     def _put(self, path: str, content: bytes | Iterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
@@ -54,14 +54,14 @@ class Files:
         )
 
     def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:
-        """Uploads a local file, by its path or opened in binary mode. on_progress gets the bytes so far and in all."""
+        """Uploads a local file, by its path or opened in binary mode. on_progress gets the bytes sent and the total."""
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return self._put(path, _chunks(opened, on_progress))
         return self._put(path, _chunks(_readable(source), on_progress))
 
     def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
-        """Downloads to a local file and returns its size. A download that fails leaves none behind."""
+        """Downloads to a local file and returns its size. A failed download leaves no file behind."""
         return self._save(self._client.send("GET", self._at(path), repeat=True, stream=True), path, target, on_progress)
 
     def _save(self, answer: Answer, path: str, target: str | os.PathLike[str], on_progress: Progress | None) -> int:
@@ -82,12 +82,12 @@ class Files:
         return size
 
     def pack(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
-        """Downloads what is below a directory as a tar archive, and returns its size. Names and links in it are those of untrusted code."""
+        """Downloads a directory as a tar archive and returns its size. Untrusted code has chosen the names and links in it."""
         answer = self._client.send("POST", self._session + "/files/archive", body={"path": path}, stream=True)
         return self._save(answer, path, target, on_progress)
 
     def unpack(self, source: str | os.PathLike[str] | BinaryIO, path: str = "", on_progress: Progress | None = None) -> models.Unpacked:
-        """Unpacks a local tar archive in a directory, which is made. Files that were unpacked before an error stay."""
+        """Unpacks a local tar archive into a directory, which is made if necessary. After an error, files unpacked before it stay."""
         def send(file: BinaryIO) -> models.Unpacked:
             return self._client.call(
                 models.Unpacked, "POST", self._session + "/files/archive", content=_chunks(file, on_progress), params={"path": path},
@@ -100,7 +100,7 @@ class Files:
         return send(_readable(source))
 
     def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:
-        """Lists what is below a directory, so many levels deep."""
+        """Lists the files below a directory, depth levels deep."""
         pages = self._client.pages(models.FileList, self._session + "/files", {"list": path, "depth": depth})
         return [file for page in pages for file in page.files or ()]
 
@@ -115,7 +115,7 @@ class Files:
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
     def chmod(self, path: str, mode: str | int) -> models.FileInfo:
-        """Gives a file other permission bits, in octal such as "755", or as a number such as 0o755."""
+        """Changes the permission bits of a file: octal text such as "755", or a number such as 0o755."""
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     def remove(self, path: str, *, recursive: bool = False) -> None:

@@ -18,7 +18,7 @@ Progress = Callable[[str], object]
 
 
 class Contexts:
-    """Interpreters whose variables, imports and working directory last from one execution to the next."""
+    """Interpreters that keep variables, imports and the working directory from one execution to the next."""
 
     def __init__(self, client: Yurt, session_path: str) -> None:
         self._client = client
@@ -30,7 +30,7 @@ class Contexts:
         return [context for page in self._client.pages(models.ContextList, self._path, params) for context in page.contexts or ()]
 
     def restart(self, name: str = "default", *, language: str | None = None) -> None:
-        """Gives a context a fresh interpreter."""
+        """Replaces the interpreter of a context by a fresh one."""
         self._client.send("POST", f"{self._path}/{segment(name)}/restart", params=given(language=language))
 
     def remove(self, name: str, *, language: str | None = None) -> None:
@@ -39,7 +39,7 @@ class Contexts:
     def complete(
         self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None, timeout: float | str | None = None,
     ) -> models.Completion:
-        """Says how the code may go on at the cursor. None of it is run. timeout bounds the wait for a context that is busy."""
+        """Returns the completions of code at the cursor without running it. timeout bounds the wait for a busy context."""
         body = given(code=code, cursor=cursor, language=language, timeout=timeout)
         return self._client.call(models.Completion, "POST", f"{self._path}/{segment(name)}/complete", body=body)
 
@@ -47,13 +47,13 @@ class Contexts:
         self, code: str, *, cursor: int | None = None, detail: int | None = None, name: str = "default", language: str | None = None,
         timeout: float | str | None = None,
     ) -> models.Inspection:
-        """Says what the name at the cursor stands for. None of the code is run. timeout bounds the wait for a context that is busy."""
+        """Describes the name at the cursor without running the code. timeout bounds the wait for a busy context."""
         body = given(code=code, cursor=cursor, detail=detail, language=language, timeout=timeout)
         return self._client.call(models.Inspection, "POST", f"{self._path}/{segment(name)}/inspect", body=body)
 
 
 class Processes:
-    """What runs in a sandbox."""
+    """The processes in a sandbox."""
 
     def __init__(self, client: Yurt, session_path: str) -> None:
         self._client = client
@@ -87,26 +87,26 @@ class Templates:
         return self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
 
     def create(self, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
-        """Makes a template from HCL text that holds one, or from the same as a dict. on_progress gets the output of package managers."""
+        """Creates a template from HCL text, or from the same as a dict. on_progress gets the output of package managers."""
         return self._made("POST", self._path, source, on_progress)
 
     def replace(self, name: str, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
-        """Gives a name another template, or makes it. Sandboxes that there are go on as they began."""
+        """Replaces the template of that name, or creates it. Existing sandboxes keep their version."""
         return self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
 
     def push(
         self, templates: Sequence[Mapping[str, Any]], *, extends: Mapping[str, str] | None = None, replace: bool = False,
         on_progress: Progress | None = None,
     ) -> None:
-        """Makes all of the templates, or none of them. Those whose name is taken are replaced, or refused.
+        """Creates all of the templates, or fails and creates not one. With replace, they replace templates of the same name; else the call is refused.
 
-        extends has, by a template's name, that of the template which it was made from, and which stays as long as this one does.
+        extends maps a template's name to its base. The base cannot be deleted while the template exists.
         """
         text = encode(given(templates=templates, extends=extends, replace=replace))
         self._followed("POST", self._path + "/batch", text, {"content-type": "application/json"}, on_progress)
 
     def prepare(self, name: str, on_progress: Progress | None = None) -> List[str]:
-        """Has each node that can run the template install its packages, and returns the names of these nodes."""
+        """Makes each node that can run the template install its packages, and returns the names of these nodes."""
         last = self._followed("POST", f"{self._path}/{segment(name)}/prepare", None, {}, on_progress)
         return last.nodes or []
 
@@ -120,7 +120,7 @@ class Templates:
     def _followed(
         self, method: str, path: str, content: bytes | None, headers: dict[str, str], on_progress: Progress | None,
     ) -> models.TemplateEvent:
-        """Sends a request about templates, tells its progress, and returns its last event."""
+        """Sends a request about templates, reports its progress, and returns its last event."""
         with closing(self._client.events(path, method=method, content=content, headers=headers)) as events:
             for data in events:
                 event = msgspec.json.decode(data, type=models.TemplateEvent)
@@ -137,7 +137,7 @@ class Templates:
 
 
 class Nodes:
-    """The machines that sandboxes are on."""
+    """The machines of the sandboxes."""
 
     def __init__(self, client: Yurt) -> None:
         self._client = client
@@ -146,16 +146,16 @@ class Nodes:
     def list(
         self, *, name_prefix: str | None = None, healthy: bool | None = None, draining: bool | None = None,
     ) -> list[models.NodeInfo]:
-        """Lists the nodes that match by name, as they were last heard. A healthy one answers."""
+        """Lists the nodes that match, by name, with their last known state. A healthy node answers."""
         params = given(name_prefix=name_prefix, healthy=answer_of("healthy", healthy), draining=answer_of("draining", draining))
         return [node for page in self._client.pages(models.NodeList, self._path, params) for node in page.nodes or ()]
 
     def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
-        """Has a node take no new sandboxes, and ends those on it once the grace is over."""
+        """Drains a node: it takes no new sandboxes, and its sandboxes end after the grace period."""
         return self._client.call(models.Drain, "POST", f"{self._path}/{segment(name)}/drain", body=given(grace=grace))
 
     def undrain(self, name: str) -> models.Drain:
-        """Has a node that drains take sandboxes again."""
+        """Ends a drain: the node takes sandboxes again."""
         return self._client.call(models.Drain, "DELETE", f"{self._path}/{segment(name)}/drain")
 
 
@@ -167,7 +167,7 @@ class Pools:
         self._path = API + "/pools"
 
     def list(self, *, template_prefix: str | None = None) -> list[models.Pool]:
-        """Lists the pools, or those of templates whose name begins so."""
+        """Lists the pools, or those of templates whose name begins with the prefix."""
         params = given(template_prefix=template_prefix)
         return [pool for page in self._client.pages(models.PoolList, self._path, params) for pool in page.pools or ()]
 

@@ -27,16 +27,16 @@ OnDisconnect = Literal["continue", "interrupt"]
 
 
 class Sandbox:
-    """A sandbox. As a context manager it ends when it was created by this object, and is only left when it was connected to."""
+    """A sandbox. As a context manager it ends the sandbox at the end of the block if create made it, and else only disconnects."""
 
     def __init__(self, client: Yurt, info: models.Session, *, owned: bool, shared: bool) -> None:
         self._client = client
-        self._owned = owned  # it was created here
+        self._owned = owned  # this object created it
         self._shared = shared  # the client is the caller's
         self._path = f"{API}/sessions/{segment(info.id)}"
         self.id = info.id
         self.info = info
-        """Its state when it was last told."""
+        """Its last known state."""
         self.files = Files(client, self._path)
         self.contexts = Contexts(client, self._path)
         self.processes = Processes(client, self._path)
@@ -48,7 +48,7 @@ class Sandbox:
         files: Mapping[str, str | Bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
         mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: Yurt | None = None,
     ) -> Sandbox:
-        """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
+        """Creates a sandbox. A request whose response is lost is repeated, without creating a second sandbox.
 
         With local it starts `yurt dev`, which ends with the sandbox.
         """
@@ -67,7 +67,7 @@ class Sandbox:
 
     @classmethod
     def connect(cls, id: str, *, url: str | None = None, client: Yurt | None = None) -> Sandbox:
-        """Returns the sandbox of that id."""
+        """Returns the sandbox with that id."""
         own = client or Yurt(url)
         try:
             info = own.call(models.Session, "GET", f"{API}/sessions/{segment(id)}")
@@ -83,7 +83,7 @@ class Sandbox:
         state: Literal["creating", "ready", "running", "paused", "terminated", "failed"] | None = None, id_prefix: str | None = None,
         created_after: datetime | None = None, created_before: datetime | None = None, ended: bool = False, url: str | None = None, client: Yurt | None = None,
     ) -> list[models.Session]:
-        """Lists sandboxes that match, newest first: those in a state, or else those that live, and with ended all that are not forgotten yet."""
+        """Lists the sandboxes that match, newest first. Without a state it lists those that have not ended; ended adds those that have."""
         own = client or Yurt(url)
         if not isinstance(metadata or {}, Mapping):
             raise InvalidArgumentError(f"it is of type {type(metadata).__name__}; give a dict", code="invalid_argument", field="metadata")
@@ -120,14 +120,14 @@ class Sandbox:
     ) -> Execution:
         """Starts code and returns its execution, an iterator of events.
 
-        With tty, such as {"rows": 24, "cols": 80}, its input and output are a terminal. on_disconnect="interrupt" interrupts it when the
-        connection of this call ends first, such as with this process.
+        With tty, such as {"rows": 24, "cols": 80}, its input and output are a terminal. on_disconnect="interrupt" interrupts it if the
+        connection of this call ends first, for example with this process.
         """
         body = given(
             code=code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files_of(files), entry=entry, args=args,
             dependencies=dependencies, stdin=stdin, stdin_open=stdin_open, tty=tty, output_limit=output_limit, on_disconnect=on_disconnect,
         )
-        return self._start({**body, "handler": None})  # code that only defines a handler is run as it is
+        return self._start({**body, "handler": None})  # run code that only defines a handler without calling it
 
     def run_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
@@ -137,7 +137,7 @@ class Sandbox:
         on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
-        """Runs code and returns its result. Variables last from one run to the next, in the context of that name."""
+        """Runs code and returns its result. Variables last from one run to the next in the same context."""
         execution = self.stream_code(
             code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files, entry=entry, args=args,
             dependencies=dependencies, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
@@ -149,7 +149,7 @@ class Sandbox:
         cwd: str | None = None, stdin: str | None = None, stdin_open: bool | None = None, tty: Mapping[str, int] | None = None,
         output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
     ) -> Execution:
-        """Starts a line for the shell, or a program with its arguments, and returns its execution. tty and on_disconnect: see stream_code."""
+        """Starts a shell command line, or a program with its arguments, and returns its execution. tty and on_disconnect: see stream_code."""
         return self._start(given(
             command=command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, stdin_open=stdin_open, tty=tty, output_limit=output_limit,
             on_disconnect=on_disconnect,
@@ -160,7 +160,7 @@ class Sandbox:
         cwd: str | None = None, stdin: str | None = None, output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
         on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
-        """Runs a line for the shell, or a program with its arguments, and returns its result."""
+        """Runs a shell command line, or a program with its arguments, and returns its result."""
         execution = self.stream_command(
             command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
         )
@@ -172,9 +172,9 @@ class Sandbox:
         env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         dependencies: Sequence[str] | None = None, on_disconnect: OnDisconnect | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
-        """Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value.
+        """Calls a function of the code with the event, as AWS Lambda does. The result's value is its return value.
 
-        In place of code, command starts a Lambda runtime client that serves the handler, and is kept for the next call.
+        Instead of code, command starts a Lambda runtime client that serves the handler; it is kept for the next call.
         """
         body = given(
             code=code, handler=handler, command=command, language=language, context=context, timeout=timeout, env=env, cwd=cwd,
@@ -184,22 +184,22 @@ class Sandbox:
         return execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
 
     def execution(self, id: str) -> Execution:
-        """Returns an execution that was started before; iterating over it yields its events from the first."""
+        """Returns an earlier execution. Iterating over it yields its events from the first."""
         return Execution(self._client, execution_path(self._path, id))
 
     def pty(
         self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80, execution_id: str | None = None,
     ) -> Terminal:
-        """Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id."""
+        """Opens a terminal with a shell or with a command line, or reopens one by its execution's id."""
         params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id)
         return Terminal.open(self._client, self._path + "/pty", params)
 
     def logs(self, limit: int = 65536) -> List[LogEntry]:
-        """Returns the last bytes of what executions wrote, the newest last."""
+        """Returns the last bytes of the output of executions, the newest last."""
         return (self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
 
     def follow_logs(self, limit: int = 65536) -> Iterator[LogEntry]:
-        """Yields what logs returns, and then what executions write, until the sandbox has ended."""
+        """Yields the entries of logs and then new output of executions, until the sandbox has ended."""
         for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
             entry = msgspec.json.decode(data, type=LogEntry)
             if entry.type == "ended":
@@ -210,7 +210,7 @@ class Sandbox:
         self, *, state: str | None = None, kind: str | None = None, language: str | None = None,
         created_after: datetime | None = None, created_before: datetime | None = None,
     ) -> List[models.Execution]:
-        """Lists the executions in the sandbox that match, newest first, without the results; execution(id) has those."""
+        """Lists the executions in the sandbox that match, newest first, without results; execution(id) has the result."""
         params = given(
             state=state, kind=kind, language=language,
             created_after=instant("created_after", created_after), created_before=instant("created_before", created_before),
@@ -219,11 +219,11 @@ class Sandbox:
         return [execution for page in pages for execution in page.executions or ()]
 
     def latest(self) -> models.ExecutionBody:
-        """Returns the execution that was started last, with its result if it has ended."""
+        """Returns the latest execution, with its result if it has ended."""
         return self._client.call(models.ExecutionBody, "GET", self._path + "/status")
 
     def latest_result(self) -> Result:
-        """Returns the result of the execution that was started last. While it runs that is an error of code execution_running."""
+        """Returns the result of the latest execution. While it runs, the call fails with the code execution_running."""
         return self._client.call(Result, "GET", self._path + "/result")
 
     def events(self) -> List[models.Transition]:
@@ -231,9 +231,9 @@ class Sandbox:
         return [change for page in self._client.pages(models.TransitionList, self._path + "/events") for change in page.events or ()]
 
     def follow_events(self, after: int = 0) -> Iterator[models.SessionEvent]:
-        """Yields the changes of the sandbox's state after that number, and further ones as they come, until it has ended.
+        """Yields the changes of the sandbox's state after a number, and then new ones, until the sandbox has ended.
 
-        A connection that breaks is made again and goes on after the last change.
+        If the connection breaks, a new one continues after the last change.
         """
         for data in follow(self._client, self._path + "/events", after):
             event = msgspec.json.decode(data, type=models.SessionEvent)
@@ -242,9 +242,9 @@ class Sandbox:
                 return
 
     def create_token(self, scopes: Sequence[str], *, expires_in: float | str | None = None) -> CreatedKey:
-        """Makes a token, for a browser or an agent, which sends it as an API key: it reaches this sandbox alone.
+        """Creates a token for a browser or an agent, which sends it as an API key. It gives access only to this sandbox.
 
-        It ends with the sandbox and with the client's key. That key has the scopes, and is no key of an administrator.
+        It expires with the sandbox and with the client's key. That key must have the scopes, and must not be an administrator's.
         """
         body = given(scopes=scopes, expires_in=expires_in)
         return self._client.call(CreatedKey, "POST", self._path + "/tokens", body=body)
@@ -260,27 +260,27 @@ class Sandbox:
         return self._change("GET", "")
 
     def pause(self) -> models.Session:
-        """Stops everything that runs in the sandbox, which keeps its memory."""
+        """Stops all processes in the sandbox and keeps their memory."""
         return self._change("POST", "/pause")
 
     def resume(self) -> models.Session:
         return self._change("POST", "/resume")
 
     def set_timeout(self, timeout: float | str | None = None, *, idle_timeout: float | str | None = None) -> models.Session:
-        """Gives the sandbox another lifetime, since its creation, and another idle timeout."""
+        """Changes the sandbox's lifetime, counted from its creation, and its idle timeout."""
         return self._change("POST", "/timeout", given(timeout=timeout, idle_timeout=idle_timeout))
 
     def kill(self, *, delete_results: bool = False) -> models.Session:
-        """Ends the sandbox. One that has ended is an error of code session_ended.
+        """Ends the sandbox. If it has ended already, the call fails with the code session_ended.
 
-        delete_results removes its executions and their results at once, also those of a sandbox that has ended.
+        delete_results removes its executions and their results at once, also for a sandbox that has ended.
         """
         params = {"results": "delete"} if delete_results else {}
         self.info = self._client.call(models.Session, "DELETE", self._path, params=params)
         return self.info
 
     def close(self) -> None:
-        """Closes the connections. A sandbox goes on, unless its server was started for it."""
+        """Closes the connections. The sandbox continues, unless its server was started for it."""
         if not self._shared:
             self._client.close()
 

@@ -15,7 +15,7 @@ from .client import Yurt
 
 
 class Terminal:
-    """A terminal. Read until None, which means that its program has ended: see exit_code."""
+    """A terminal. Read until None, which means that the program has ended; exit_code is set then."""
 
     def __init__(self, connection: Any, execution_id: str) -> None:
         self._connection = connection
@@ -38,7 +38,7 @@ class Terminal:
         return cls(connection, first.get("execution_id", ""))
 
     def read(self) -> bytes | None:
-        """Returns what is to be shown next."""
+        """Returns the next output to show."""
         while True:
             try:
                 message = self._connection.recv()
@@ -62,7 +62,7 @@ class Terminal:
         self._connection.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
 
     def close(self) -> None:
-        """Hangs up: its programs are told so."""
+        """Hangs up, which its programs notice."""
         self._connection.close()
 
     def __enter__(self) -> Terminal:
