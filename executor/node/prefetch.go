@@ -152,12 +152,16 @@ func (w *warmer) warmLater(s *Handle, options createOptions) {
 	}
 }
 
-// warmUp starts the zygote that has modules to import, and in a sandbox without an owner also the first runtime's interpreter, if the
-// template wants it. No code has run in the sandbox. A step that fails here is done when it is needed.
+// warmUp starts the zygote that has modules to import, and in a sandbox without an owner also the first runtime's interpreter, if that
+// has modules to import or the template wants it. No code has run in the sandbox. A step that fails here is done when it is needed.
 func (w *warmer) warmUp(ctx context.Context, s *Handle) {
 	template := s.Record.Spec.Template
-	waits := s.Record.Warm && template.WarmPool.Interpreter
-	if len(template.Runtimes) == 0 || !waits && !s.ImportsAhead(template.Runtimes[0]) {
+	if len(template.Runtimes) == 0 {
+		return
+	}
+	imports := s.ImportsAhead(template.Runtimes[0])
+	waits := s.Record.Warm && (imports || template.WarmPool.Interpreter)
+	if !imports && !waits {
 		return
 	}
 	info, err := w.runtimes.RuntimeOf(ctx, template.Runtimes[0])

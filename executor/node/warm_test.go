@@ -90,6 +90,24 @@ func TestInterpreterIsThereAtTheClaim(t *testing.T) {
 	}
 }
 
+// TestPreloadBringsTheInterpreter: a sandbox that waits with modules imported has its interpreter too, and it has them.
+func TestPreloadBringsTheInterpreter(t *testing.T) {
+	e := testutil.Executor(t)
+	template := testutil.Template()
+	template.Preload = []string{"decimal"}
+	s := claimAheadOf(t, e, template)
+	kernels := kernelsOf(t, e, s.ID)
+	if len(kernels) != 1 {
+		t.Fatalf("kernels %q", kernels)
+	}
+	if r := testutil.Execute(t, e, s.ID, testutil.Cell("import sys; 'decimal' in sys.modules")); string(r.Result) != "true" {
+		t.Errorf("result %s, error %+v", r.Result, r.Error)
+	}
+	if now := kernelsOf(t, e, s.ID); len(now) != 1 || now[0] != kernels[0] {
+		t.Errorf("kernels %q, before %q", now, kernels)
+	}
+}
+
 // TestInterpreterOutlivesTheTemplatesEnvironment: a claim that repeats the template's environment, as that of a session does,
 // keeps the interpreter and its zygote.
 func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
