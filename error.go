@@ -156,9 +156,9 @@ type Error struct {
 
 // QuotaUse is how much a tenant uses of a quota.
 type QuotaUse struct {
-	Name  string  `json:"name" doc:"Of the quota, as GET /usage has it." example:"sessions"`
-	Used  float64 `json:"used" doc:"How much the tenant uses."`
-	Limit float64 `json:"limit" doc:"How much it may use."`
+	Name  string  `json:"name" doc:"Name of the quota, as in GET /usage." example:"sessions"`
+	Used  float64 `json:"used" doc:"The tenant's usage."`
+	Limit float64 `json:"limit" doc:"The quota's limit."`
 }
 
 // Errorf makes an [Error]. A %w verb keeps its operand in the chain.

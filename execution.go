@@ -133,7 +133,7 @@ type Result struct {
 	// ExecutionCount is the number of an execution in a context among those of its interpreter, as
 	// a notebook shows it: 1 for the first, and for the first after a restart. It is 0 without a
 	// context, and where the interpreter ended before it said so.
-	ExecutionCount int `json:"execution_count,omitempty" minimum:"1" maximum:"2147483647" doc:"Number of an execution in a context among those of its interpreter: 1 for the first, and for the first after a restart. Absent without a context, and where the interpreter ended before it said so."`
+	ExecutionCount int `json:"execution_count,omitempty" minimum:"1" maximum:"2147483647" doc:"Number of the execution in its context's interpreter: 1 for the first, also after a restart. Absent without a context, and if the interpreter ended before it reported the number."`
 	// KernelRestarted says that the context's interpreter was a fresh one, because the one of the
 	// execution before had ended: all earlier state is gone.
 	KernelRestarted bool `json:"kernel_restarted,omitempty"`

@@ -79,20 +79,20 @@ func (q *Question) Validate() error {
 // to CursorEnd, which count Unicode code points.
 type Completion struct {
 	Matches     []Match `json:"matches" maxItems:"1000" nullable:"false"`
-	CursorStart int     `json:"cursor_start" minimum:"0" doc:"Where the text begins that a match takes the place of, in Unicode code points."`
-	CursorEnd   int     `json:"cursor_end" minimum:"0" doc:"Where that text ends."`
+	CursorStart int     `json:"cursor_start" minimum:"0" doc:"Start of the text that a match replaces, in Unicode code points."`
+	CursorEnd   int     `json:"cursor_end" minimum:"0" doc:"End of that text."`
 }
 
 // Match is one way in which code may go on.
 type Match struct {
 	Text string `json:"text"`
-	Type string `json:"type,omitempty" doc:"What it is: function, class, module, instance, property, keyword, statement, key, path, or as the interpreter names it."`
+	Type string `json:"type,omitempty" doc:"Kind of the match: function, class, module, instance, property, keyword, statement, key, path, or the interpreter's own name for it."`
 }
 
 // Inspection is an interpreter's description of a name, by MIME type.
 type Inspection struct {
 	Found bool                       `json:"found"`
-	Data  map[string]json.RawMessage `json:"data" nullable:"false" doc:"What is known, by MIME type; text/plain is there if anything is. Empty where nothing was found."`
+	Data  map[string]json.RawMessage `json:"data" nullable:"false" doc:"The description by MIME type, always with text/plain. Empty if the name was not found."`
 }
 
 // Answer answers a question: the field of its kind is set.

@@ -12,11 +12,11 @@ import (
 // Gap says which events of an execution cannot be told any more, and which part of its output they
 // had. Output that is text can still be taken from the result.
 type Gap struct {
-	From uint64 `json:"from" doc:"Number of the first event that is missing."`
+	From uint64 `json:"from" doc:"Number of the first missing event."`
 	// To is 0 where it is not known how many there were.
-	To     uint64     `json:"to,omitempty" doc:"Number of the last event that is missing. Absent where it is not known how many there were."`
-	Stdout *ByteRange `json:"stdout,omitempty" doc:"What they had of stdout."`
-	Stderr *ByteRange `json:"stderr,omitempty" doc:"What they had of stderr."`
+	To     uint64     `json:"to,omitempty" doc:"Number of the last missing event. Absent if the number of missing events is unknown."`
+	Stdout *ByteRange `json:"stdout,omitempty" doc:"Range of stdout in the missing events."`
+	Stderr *ByteRange `json:"stderr,omitempty" doc:"Range of stderr in the missing events."`
 }
 
 // ByteRange is a part of a stream of output, as the program wrote it.

@@ -22,19 +22,19 @@ func Decisions() []Decision { return []Decision{Allowed, Denied, Failed, Event} 
 // Entry is one line of the audit log.
 type Entry struct {
 	ID        string    `json:"id" example:"aud_4tqzplnr3mzsyzsylstojxrtb4"`
-	At        time.Time `json:"at" doc:"When the request came, or the event happened."`
-	Tenant    string    `json:"tenant,omitempty" doc:"Of the caller, or of the session of an event; absent for a caller that is not known."`
-	KeyID     string    `json:"key_id,omitempty" doc:"Of the API key of the caller; absent on a server without keys."`
-	Subject   string    `json:"subject,omitempty" doc:"Of the caller, as the issuer of its token names it; absent for the holder of an API key."`
-	Address   string    `json:"address,omitempty" doc:"From which the request came."`
-	Action    string    `json:"action" doc:"The operation of this document, the tool of MCP behind mcp:, or the kind of event." example:"create-session"`
-	SessionID string    `json:"session_id,omitempty" doc:"That the action was about."`
+	At        time.Time `json:"at" doc:"Time of the request or of the event."`
+	Tenant    string    `json:"tenant,omitempty" doc:"Tenant of the caller, or of the event's session; absent for an unknown caller."`
+	KeyID     string    `json:"key_id,omitempty" doc:"Id of the caller's API key; absent on a server without keys."`
+	Subject   string    `json:"subject,omitempty" doc:"The caller's name in the token of its issuer; absent for the holder of an API key."`
+	Address   string    `json:"address,omitempty" doc:"Network address of the client."`
+	Action    string    `json:"action" doc:"Operation id of this API, MCP tool with the prefix mcp:, or kind of event." example:"create-session"`
+	SessionID string    `json:"session_id,omitempty" doc:"Id of the session that the action concerned."`
 	Target    string    `json:"target,omitempty" doc:"The path of the request, without its query."`
-	Decision  Decision  `json:"decision" enum:"allowed,denied,failed,event" doc:"allowed: it was done; denied: the caller might not; failed: it could not be done; event: it happened by itself."`
-	Status    int       `json:"status,omitempty" doc:"Of the answer, in HTTP."`
-	Detail    string    `json:"detail,omitempty" doc:"Why it was denied, or the event in words."`
-	RequestID string    `json:"request_id,omitempty" doc:"Names the request in the server's log."`
-	Count     int       `json:"count" doc:"How many requests or events the entry stands for: a flood has one entry a second." minimum:"1"`
+	Decision  Decision  `json:"decision" enum:"allowed,denied,failed,event" doc:"allowed: the request was carried out; denied: the caller lacked permission; failed: the request failed; event: not caused by a request."`
+	Status    int       `json:"status,omitempty" doc:"HTTP status of the response."`
+	Detail    string    `json:"detail,omitempty" doc:"Reason of a denial, or the event in words."`
+	RequestID string    `json:"request_id,omitempty" doc:"The request's id in the server's log."`
+	Count     int       `json:"count" doc:"Number of requests or events in the entry: a flood has one entry per second." minimum:"1"`
 }
 
 // By notes the caller of the entry's request.

@@ -16,14 +16,14 @@ const MaxKeys = 1000
 type Key struct {
 	ID        string     `json:"id"`
 	Tenant    string     `json:"tenant"`
-	Name      string     `json:"name,omitempty" doc:"For its users to tell it by."`
+	Name      string     `json:"name,omitempty" doc:"A label that tells people the purpose of the key."`
 	Scopes    []Scope    `json:"scopes"`
 	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"From then on it opens no door; absent for a key that does not expire."`
-	UsedAt    *time.Time `json:"last_used_at,omitempty" doc:"When it was last used, to the minute; absent for a key that was not used."`
+	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Time at which the key expires; absent if it does not expire."`
+	UsedAt    *time.Time `json:"last_used_at,omitempty" doc:"Time of the last use, to the minute; absent for an unused key."`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
-	SessionID string     `json:"session_id,omitempty" doc:"Of the one session that it is for, of a session token."`
-	ParentID  string     `json:"parent_id,omitempty" doc:"Of the API key that made it, of a session token: the token ends with it."`
+	SessionID string     `json:"session_id,omitempty" doc:"Of a session token: id of its session."`
+	ParentID  string     `json:"parent_id,omitempty" doc:"Of a session token: id of the API key that created it. The token expires with that key."`
 }
 
 // NewKeyID returns a fresh id of a key.

@@ -8,19 +8,19 @@ import (
 
 // Quotas bound the use of a tenant. A quota that is nil is no bound, and one of 0 refuses every request.
 type Quotas struct {
-	Sessions         *int       `json:"sessions,omitempty" minimum:"0" doc:"Sessions at once, paused ones included."`
-	CreatesPerMinute *int       `json:"creates_per_minute,omitempty" minimum:"0" doc:"Sessions that are made within a minute."`
+	Sessions         *int       `json:"sessions,omitempty" minimum:"0" doc:"Sessions at the same time, including paused ones."`
+	CreatesPerMinute *int       `json:"creates_per_minute,omitempty" minimum:"0" doc:"Sessions that are created per minute."`
 	CPU              *float64   `json:"cpu,omitempty" minimum:"0" doc:"Cores of all sessions together."`
 	Memory           *yurt.Size `json:"memory,omitempty" doc:"Bytes of memory of all sessions together."`
 	Disk             *yurt.Size `json:"disk,omitempty" doc:"Bytes of the workspaces of all sessions together."`
-	Executions       *int       `json:"executions,omitempty" minimum:"0" doc:"Executions at once."`
-	Storage          *yurt.Size `json:"storage,omitempty" doc:"Bytes of results that are kept. Above it no execution begins; it is looked at every 5 s."`
+	Executions       *int       `json:"executions,omitempty" minimum:"0" doc:"Executions that run at the same time."`
+	Storage          *yurt.Size `json:"storage,omitempty" doc:"Bytes of kept results. Above this quota no execution starts; it is checked every 5 s."`
 }
 
 // Usage is the use of a tenant, of each kind that a quota can bound.
 type Usage struct {
 	Sessions         int       `json:"sessions"`
-	CreatesPerMinute int       `json:"creates_per_minute" doc:"Sessions that were made within the last minute."`
+	CreatesPerMinute int       `json:"creates_per_minute" doc:"Sessions that were created within the last minute."`
 	CPU              float64   `json:"cpu"`
 	Memory           yurt.Size `json:"memory"`
 	Disk             yurt.Size `json:"disk"`
@@ -31,7 +31,7 @@ type Usage struct {
 // TenantUsage is a tenant with its quotas and its use.
 type TenantUsage struct {
 	Tenant string `json:"tenant"`
-	Quotas Quotas `json:"quotas" doc:"A quota that is absent is no bound."`
+	Quotas Quotas `json:"quotas" doc:"The quotas of the tenant. An absent quota has no limit."`
 	Usage  Usage  `json:"usage"`
 }
 

@@ -12,9 +12,9 @@ import (
 
 // stdinBody is the body of POST …/executions/{execution_id}/stdin.
 type stdinBody struct {
-	Data       string `json:"data,omitempty" doc:"Text to read."`
-	DataBase64 []byte `json:"data_base64,omitempty" doc:"In place of data, for what is not text."`
-	EOF        bool   `json:"eof,omitempty" doc:"Nothing comes after it; on a terminal, what Ctrl-D does."`
+	Data       string `json:"data,omitempty" doc:"Text for the standard input."`
+	DataBase64 []byte `json:"data_base64,omitempty" doc:"Replaces data if the input is not text."`
+	EOF        bool   `json:"eof,omitempty" doc:"End of the input; on a terminal, like Ctrl-D."`
 }
 
 // signalBody is the body of POST …/signal.
@@ -24,8 +24,8 @@ type signalBody struct {
 
 // terminalBody is the size of a terminal in a request.
 type terminalBody struct {
-	Rows uint16 `json:"rows,omitempty" maximum:"4096" doc:"1 to 4096. Default 24." example:"24"`
-	Cols uint16 `json:"cols,omitempty" maximum:"4096" doc:"1 to 4096. Default 80." example:"80"`
+	Rows uint16 `json:"rows,omitempty" maximum:"4096" doc:"1 to 4096. Default: 24." example:"24"`
+	Cols uint16 `json:"cols,omitempty" maximum:"4096" doc:"1 to 4096. Default: 80." example:"80"`
 }
 
 type (
@@ -49,7 +49,7 @@ func (a *API) registerControl() {
 	register(a, huma.Operation{
 		OperationID: "write-stdin", Method: http.MethodPost, Path: executionPath + "/stdin", DefaultStatus: http.StatusNoContent,
 		Summary: "Write to the stdin of an execution", Tags: []string{TagExecutions},
-		Description: "Of one that was started with `stdin_open` or `tty`. Answers once the execution, or a pipe's buffer, has taken the data; at most 16Mi at once.",
+		Description: "For an execution that was started with `stdin_open` or `tty`. Responds when the execution, or the pipe's buffer, has taken the data; at most 16Mi at once.",
 	}, a.writeStdin)
 	a.documentBody(a.registered(http.MethodPost, executionPath+"/stdin"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[stdinBody](a, "Stdin")},
@@ -57,8 +57,8 @@ func (a *API) registerControl() {
 	register(a, huma.Operation{
 		OperationID: "signal-execution", Method: http.MethodPost, Path: executionPath + "/signal", DefaultStatus: http.StatusNoContent,
 		Summary: "Send a signal to an execution", Tags: []string{TagExecutions},
-		Description: "To its first process and that one's process group, as Ctrl-C at a terminal; `SIGKILL` ends every process of the execution. " +
-			"To signal one process alone, use `POST /sessions/{id}/processes/{pid}/signal`.",
+		Description: "Sends the signal to the execution's first process and its process group, like Ctrl-C at a terminal; `SIGKILL` ends all processes of the execution. " +
+			"To signal a single process, use `POST /sessions/{id}/processes/{pid}/signal`.",
 	}, a.signalExecution)
 	a.documentBody(a.registered(http.MethodPost, executionPath+"/signal"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[signalBody](a, "Signal")},
@@ -66,9 +66,9 @@ func (a *API) registerControl() {
 	register(a, huma.Operation{
 		OperationID: "cancel-execution", Method: http.MethodDelete, Path: executionPath,
 		Summary: "Cancel an execution", Tags: []string{TagExecutions},
-		Description: "Interrupts it (`SIGINT`), and kills all of its processes if it has not ended 5 seconds later. One that waits, for its turn in a context or for packages, ends at once. " +
-			"In a context the interrupt keeps the variables, the kill does not. Answers with the record and its result once it has ended; what was printed until then is kept. " +
-			"To cancel an execution again while it ends is no error. One that has ended before is the error `execution_ended`.",
+		Description: "Interrupts the execution (`SIGINT`), and kills all its processes if it has not ended after 5 seconds. An execution that still waits for a context or for packages ends at once. " +
+			"The interrupt keeps the variables of a context, the kill loses them. Responds with the record and its result after the end; the output until then is kept. " +
+			"Cancelling again during the end is not an error. If the execution had ended before, the error is `execution_ended`.",
 		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.cancelExecution)
 	register(a, huma.Operation{

@@ -19,31 +19,31 @@ import (
 
 // executeBody is the body of POST /sessions/{id}/execute.
 type executeBody struct {
-	Code     string        `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
-	Language string        `json:"language,omitempty" doc:"Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime." example:"python"`
+	Code     string        `json:"code,omitempty" doc:"Source code of a snippet or a handler." example:"print(6 * 7)"`
+	Language string        `json:"language,omitempty" doc:"Language of the code, or of the dependencies of a handler with a command. Optional if the template has one runtime." example:"python"`
 	Command  param.Command `json:"command,omitempty"`
 	Handler  param.Handler `json:"handler,omitempty"`
-	Event    param.JSON    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
+	Event    param.JSON    `json:"event,omitempty" doc:"The handler's argument. Its member __timeout overrides timeout and is not passed on."`
 	Context  param.Context `json:"context,omitempty"`
 
 	Files param.Files `json:"files,omitempty"`
-	Entry string      `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
-	Args  []string    `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
+	Entry string      `json:"entry,omitempty" doc:"File to run instead of code: one of files, or a file that is in the working directory already." example:"src/main.py"`
+	Args  []string    `json:"args,omitempty" doc:"Command-line arguments for the code or the entry."`
 
-	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Of code, manifests among files, such as requirements.txt, count too. A handler with a command has them as well, the client that serves it among them." example:"[\"numpy==2.1.0\"]"`
+	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, in the notation of the language's package manager. They are kept, so that later executions need no installation. For code, manifests among files, such as requirements.txt, count too. For a handler with a command, they include the runtime client that serves it." example:"[\"numpy==2.1.0\"]"`
 
 	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
-	StdinOpen   bool              `json:"stdin_open,omitempty" doc:"More may be written to it while it runs."`
-	TTY         *terminalBody     `json:"tty,omitempty" doc:"Stdin, which is open, stdout and stderr are a terminal of this size."`
-	Env         map[string]string `json:"env,omitempty" doc:"Added to the session's environment. Never shown again."`
-	Cwd         string            `json:"cwd,omitempty" doc:"Working directory; relative ones begin at /workspace, which is the default."`
-	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"1ms to 3600s. Default the template's, which is 300s unless it says otherwise."`
-	OutputLimit *param.Size       `json:"output_limit,omitempty" doc:"Of each stream; more is cut and reported. Default 8Mi, at most 64Mi."`
+	StdinOpen   bool              `json:"stdin_open,omitempty" doc:"Keep standard input open, for more input during the execution."`
+	TTY         *terminalBody     `json:"tty,omitempty" doc:"Connect stdin, stdout and stderr to a terminal of this size. Stdin stays open."`
+	Env         map[string]string `json:"env,omitempty" doc:"Variables that are added to the session's environment. The API never returns them."`
+	Cwd         string            `json:"cwd,omitempty" doc:"Working directory, absolute or relative to /workspace. Default: /workspace."`
+	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"Time limit, 1ms to 3600s. Default: the template's, which is 300s unless the template sets another."`
+	OutputLimit *param.Size       `json:"output_limit,omitempty" doc:"Most output to keep of each stream; further output is dropped and reported. Default: 8Mi, at most 64Mi."`
 
-	Async  bool `json:"async,omitempty" doc:"Answer at once with the record of the execution."`
-	Stream bool `json:"stream,omitempty" doc:"Answer with its events as they come, as text/event-stream."`
+	Async  bool `json:"async,omitempty" doc:"Respond at once with the record of the execution."`
+	Stream bool `json:"stream,omitempty" doc:"Respond with the events of the execution as they occur, as text/event-stream."`
 
-	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty" enum:"continue,interrupt" doc:"If the connection of this request ends before the execution does: continue (the default), or interrupt it, as DELETE of the execution would. Not with async, whose client does not wait."`
+	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty" enum:"continue,interrupt" doc:"If the connection of this request ends before the execution: continue the execution (the default), or interrupt it like DELETE of the execution. Not allowed with async, whose client does not wait."`
 }
 
 func (b executeBody) request() execution.Request {
@@ -67,7 +67,7 @@ func (b executeBody) request() execution.Request {
 // executionBody is the record of an execution.
 type executionBody struct {
 	yurt.Execution
-	ExecutionID string `json:"execution_id" doc:"The same as id: the name that ?execution_id= has."`
+	ExecutionID string `json:"execution_id" doc:"The same as id, under the name of the parameter ?execution_id=."`
 }
 
 func newExecutionBody(e yurt.Execution) executionBody {
@@ -106,11 +106,11 @@ type executeInput struct {
 func (a *API) registerExecute() {
 	register(a, huma.Operation{
 		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
-		Summary: "Run something in a session", Tags: []string{TagExecutions},
-		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`; or a `handler` with the `command` of a Lambda runtime client that serves it, which is kept for the next invocation. " +
-			"`code` that only defines things, a function `handler` among them, is called like a handler, unless `context` is given or `handler` is null. " +
-			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
-			"That the code failed is no error of the request. An execution goes on when its caller leaves, unless `on_disconnect` is `interrupt`.",
+		Summary: "Run code, a command or a handler in a session", Tags: []string{TagExecutions},
+		Description: "Runs one of these: `code` in a `language`; the `entry` of a project whose `files` are written to the working directory first; a `command`; the `handler` in `code` with an `event`; a `handler` with the `command` of a Lambda runtime client that serves it and is kept for the next invocation. " +
+			"If `code` only defines things, a function `handler` among them, that function is called, unless `context` is given or `handler` is null. " +
+			"Responds with the result after the end, at once with the record (`async`), or with the events (`stream`). " +
+			"A failure of the code is not an error of the request: the result has it. The execution continues if the client disconnects, unless `on_disconnect` is `interrupt`.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The result, or with `stream` the events.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[resultBody](a, "ExecutionResult")},

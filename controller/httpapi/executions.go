@@ -16,7 +16,7 @@ import (
 type (
 	latestInput struct {
 		SessionParams
-		ExecutionID string `query:"execution_id" doc:"Default the session's latest."`
+		ExecutionID string `query:"execution_id" doc:"Default: the session's latest."`
 	}
 	// ExecutionParams names an execution; exported as [SessionParams] is.
 	ExecutionParams struct {
@@ -25,8 +25,8 @@ type (
 	}
 	eventsInput struct {
 		ExecutionParams
-		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]{0,15}$" patternDescription:"the number of an event" doc:"Number of the last event that was seen; the stream goes on after it."`
-		After       uint64 `query:"after" maximum:"9007199254740991" doc:"The same, for clients that cannot set headers; Last-Event-ID wins."`
+		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]{0,15}$" patternDescription:"the number of an event" doc:"Number of the last event that the client has received; the stream continues after it."`
+		After       uint64 `query:"after" maximum:"9007199254740991" doc:"The same for clients that cannot set headers. Last-Event-ID takes precedence."`
 
 		socket bool // it is to be a WebSocket
 	}
@@ -35,15 +35,15 @@ type (
 		paging.Params
 		State    yurt.ExecutionState `query:"state" enum:"pending,running,succeeded,failed" doc:"Only executions in this state."`
 		Kind     yurt.ExecutionKind  `query:"kind" enum:"code,command,handler" doc:"Only executions of this kind."`
-		Language string              `query:"language" maxLength:"64" pattern:"^[a-z0-9+#._-]*$" patternDescription:"the name of a language" doc:"Only executions in this language, as they name it." example:"python"`
+		Language string              `query:"language" maxLength:"64" pattern:"^[a-z0-9+#._-]*$" patternDescription:"the name of a language" doc:"Only executions with this language in their record." example:"python"`
 
-		CreatedAfter  time.Time `query:"created_after" doc:"Only executions that began then or later."`
-		CreatedBefore time.Time `query:"created_before" doc:"Only executions that began before."`
+		CreatedAfter  time.Time `query:"created_after" doc:"Only executions that started at this time or later."`
+		CreatedBefore time.Time `query:"created_before" doc:"Only executions that started before this time."`
 	}
 	listExecutionsOutput struct{ Body executionList }
 	executionList        struct {
-		Executions []yurt.Execution `json:"executions" doc:"Newest first, without their results."`
-		NextCursor string           `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Executions []yurt.Execution `json:"executions" doc:"The executions without results, newest first."`
+		NextCursor string           `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -56,7 +56,7 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "get-result", Method: http.MethodGet, Path: "/sessions/{id}/result",
 		Summary: "Show the result of the latest execution", Tags: []string{TagExecutions},
-		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day, or as long as the operator has set.",
+		Description: "While the execution runs, the status is 409 with the code `execution_running`. Results are kept for a day after the session's end, or for the time that the operator has set.",
 		Responses:   answersWith[resultBody](a, "ExecutionResult"),
 	}, a.getResult)
 	register(a, huma.Operation{
@@ -71,9 +71,9 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
 		Summary: "Watch an execution", Tags: []string{TagExecutions},
-		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards. " +
-			"An event keeps its number as long as the result is kept. What cannot be told again, as the pieces of a streamed response or output that is not UTF-8, is one event of type `gap`, which says what is missing; the result in the last event has the output as text. " +
-			"A request to upgrade to a WebSocket gets each event as a text message, the same object, and status 1000 after the last.",
+		Description: "Streams numbered events, from the first or after `Last-Event-ID`, to the one of the execution's end. Any number of clients can watch, also after the end. " +
+			"An event keeps its number as long as the result is kept. Events that cannot be repeated, such as the pieces of a streamed response or output that is not UTF-8, are replaced by one event of type `gap`, which names the missing numbers and bytes; the result in the last event has the output as text. " +
+			"A WebSocket client gets each event as a text message with the same object, and the close status 1000 after the last.",
 		Responses: map[string]*huma.Response{
 			"101": {Description: "The events, by WebSocket."},
 			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[eventBody](a, "Event"))}}},

@@ -37,45 +37,45 @@ type (
 	// FileParams names a file of a session; exported as [SessionParams] is.
 	FileParams struct {
 		SessionParams
-		Path string `path:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"Below the workspace; may hold slashes." example:"data/input.csv"`
+		Path string `path:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"Path relative to the workspace; may contain slashes." example:"data/input.csv"`
 	}
 	putFileInput struct {
 		FileParams
-		Append    bool   `query:"append" doc:"Add the body to the file, in place of replacing it."`
-		Directory bool   `query:"directory" doc:"Make a directory, and those above it. There is no body."`
-		Mode      string `query:"mode" pattern:"^(0*[0-7]{1,3})?$" patternDescription:"three octal digits, such as 644" doc:"Permission bits in octal, such as 755. Default those that the file has, or 644, and 755 for a directory."`
+		Append    bool   `query:"append" doc:"Append the body to the file instead of replacing it."`
+		Directory bool   `query:"directory" doc:"Create a directory and missing parent directories. The request has no body."`
+		Mode      string `query:"mode" pattern:"^(0*[0-7]{1,3})?$" patternDescription:"three octal digits, such as 644" doc:"Permission bits in octal, such as 755. Default: those of the existing file, else 644, and 755 for a directory."`
 		rawRequest
 	}
 	getFileInput struct {
 		FileParams
 		Range   string `header:"Range" doc:"One range of bytes, such as bytes=0-1023 or bytes=-100."`
-		IfRange string `header:"If-Range" doc:"The ETag of the file that the range is of; with another one the whole file is sent."`
-		Has     string `header:"If-None-Match" maxLength:"4096" doc:"ETags; a file that has one of them is not sent."`
+		IfRange string `header:"If-Range" doc:"ETag of the file for the range. If the file has another ETag, the whole file is sent."`
+		Has     string `header:"If-None-Match" maxLength:"4096" doc:"ETags. A file with one of them is not sent."`
 	}
 	deleteFileInput struct {
 		FileParams
-		Recursive bool `query:"recursive" doc:"A directory with all that is in it. Without, it has to be empty."`
+		Recursive bool `query:"recursive" doc:"Delete a directory with its contents. Without it, the directory must be empty."`
 	}
 	patchFileInput struct {
 		FileParams
 		jsonBody[filePatch]
 	}
 	filePatch struct {
-		Path      string         `json:"path,omitempty" doc:"Moves it to here. Directories are made." example:"data/old.csv"`
-		Overwrite bool           `json:"overwrite,omitempty" doc:"A file that is at the new path is replaced. A directory never is."`
+		Path      string         `json:"path,omitempty" doc:"Move the file to this path. Missing directories are created." example:"data/old.csv"`
+		Overwrite bool           `json:"overwrite,omitempty" doc:"Replace an existing file at the new path. A directory is never replaced."`
 		Mode      *yurt.FileMode `json:"mode,omitempty" doc:"Permission bits in octal." example:"755"`
 	}
 	listFilesInput struct {
 		SessionParams
-		List   string `query:"list" doc:"The directory; default the workspace."`
-		Stat   string `query:"stat" doc:"Describe what is at this path, and list nothing: the answer has one entry."`
-		Depth  int    `query:"depth" minimum:"1" maximum:"128" default:"1" doc:"Levels of directories."`
-		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries a page."`
-		Cursor string `query:"cursor" maxLength:"8192" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the page before."`
+		List   string `query:"list" doc:"The directory. Default: the workspace."`
+		Stat   string `query:"stat" doc:"Describe only the file or directory at this path: the response has one entry."`
+		Depth  int    `query:"depth" minimum:"1" maximum:"128" default:"1" doc:"Number of directory levels to list."`
+		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries per page."`
+		Cursor string `query:"cursor" maxLength:"8192" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the previous page."`
 	}
 	fileList struct {
-		Files      []yurt.FileInfo `json:"files" doc:"By name, a directory before what it holds. Links are not followed."`
-		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Files      []yurt.FileInfo `json:"files" doc:"Sorted by name, a directory before its contents. Links are not followed."`
+		NextCursor string          `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	fileOutput      struct{ Body yurt.FileInfo }
 	listFilesOutput struct{ Body fileList }
@@ -86,7 +86,7 @@ func (a *API) registerFiles() {
 	register(a, huma.Operation{
 		OperationID: "put-file", Method: http.MethodPut, Path: path, DefaultStatus: http.StatusCreated,
 		Summary: "Write a file, or make a directory", Tags: []string{tagFiles},
-		Description: "Replaces the file with the body, at once and whole or not at all, or adds the body to it. Directories are made. At most 16Gi.",
+		Description: "Replaces the file with the body in one step, or appends the body to it. A failed replacement leaves the old file unchanged. Missing directories are created. At most 16Gi.",
 	}, a.putFile)
 	a.documentBody(a.registered(http.MethodPut, path), binaryContent(typeOctetStream))
 	a.registered(http.MethodPut, path).RequestBody.Required = false // a directory has no body
@@ -97,14 +97,14 @@ func (a *API) registerFiles() {
 		Summary: "Read a file", Tags: []string{tagFiles},
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The content.", Content: binaryContent(typeOctetStream), Headers: conditional.Headers()},
-			"206": {Description: "The range of it.", Content: binaryContent(typeOctetStream), Headers: conditional.Headers()},
+			"206": {Description: "The requested range of the content.", Content: binaryContent(typeOctetStream), Headers: conditional.Headers()},
 			"304": conditional.NotModifiedResponse(),
 		},
 	}, a.getFile)
 	register(a, huma.Operation{
 		OperationID: "delete-file", Method: http.MethodDelete, Path: path,
 		Summary: "Delete a file or a directory", Tags: []string{tagFiles},
-		Description: "A link is removed itself, and not what it leads to.",
+		Description: "Deleting a link removes the link, not its target.",
 	}, a.deleteFile)
 	register(a, huma.Operation{
 		OperationID: "change-file", Method: http.MethodPatch, Path: path,

@@ -17,7 +17,7 @@ type logBody struct {
 	Type        yurt.EventType `json:"type" enum:"stdout,stderr,ended"`
 	At          time.Time      `json:"at"`
 	Data        *string        `json:"data,omitempty"`
-	DataBase64  []byte         `json:"data_base64,omitempty" doc:"In place of data, for output that is not UTF-8."`
+	DataBase64  []byte         `json:"data_base64,omitempty" doc:"Replaces data if the output is not UTF-8."`
 }
 
 func newLogBody(e yurt.LogEntry) logBody {
@@ -34,21 +34,21 @@ func newLogBody(e yurt.LogEntry) logBody {
 type (
 	logsInput struct {
 		SessionParams
-		Limit  int  `query:"limit" minimum:"1" maximum:"16777216" default:"262144" doc:"How many bytes of what was written before, at most; the newest."`
-		Follow bool `query:"follow" doc:"Go on with what is written, as server-sent events, until the session has ended."`
+		Limit  int  `query:"limit" minimum:"1" maximum:"16777216" default:"262144" doc:"Largest number of bytes of earlier output; the newest bytes are returned."`
+		Follow bool `query:"follow" doc:"Continue with new output as server-sent events until the session has ended."`
 	}
 	logList struct {
-		Logs      []logBody `json:"logs" doc:"The newest execution last."`
-		Truncated bool      `json:"truncated" doc:"There was more before."`
+		Logs      []logBody `json:"logs" doc:"The output, the newest execution last."`
+		Truncated bool      `json:"truncated" doc:"Older output was left out."`
 	}
 )
 
 func (a *API) registerLogs() {
 	register(a, huma.Operation{
 		OperationID: "get-session-logs", Method: http.MethodGet, Path: "/sessions/{id}/logs",
-		Summary: "Show what the executions of a session wrote", Tags: []string{tagSessions},
-		Description: "To stdout and stderr. With `follow` it is a stream of events `stdout` and `stderr`, each with one entry, and a last one, `ended`, " +
-			"once the session has ended. To miss nothing of one execution, watch its events: they are numbered.",
+		Summary: "Show the output of a session's executions", Tags: []string{tagSessions},
+		Description: "Returns the output to stdout and stderr. With `follow` the response is a stream of events `stdout` and `stderr`, each with one entry, and a last event, `ended`, " +
+			"after the session's end. To get the complete output of one execution, watch its events, which are numbered.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The log, or with `follow` the events.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[logList](a, "Log")},

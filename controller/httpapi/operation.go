@@ -32,21 +32,21 @@ func (a *API) humaConfig() huma.Config {
 			Info: &huma.Info{
 				Title:       "Yurt",
 				Version:     a.config.Version,
-				Description: "Sandboxes for untrusted code. Errors are application/problem+json with a stable `code`. Sizes are bytes or text such as `\"512Mi\"`, durations seconds or text such as `\"30s\"`. Unknown fields are refused.",
+				Description: "Sandboxes for untrusted code. Errors are application/problem+json with a stable `code`. A size is a number of bytes or text such as `\"512Mi\"`; a duration is a number of seconds or text such as `\"30s\"`. Unknown fields are refused.",
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
 			Tags: []*huma.Tag{
-				{Name: tagSessions, Description: "A session is a hold on a sandbox: for one execution (`ephemeral`) or many (`persistent`)."},
-				{Name: TagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end, or as long as the operator has set."},
-				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
-				{Name: TagTemplates, Description: "A template says what the sandboxes of a session are made of."},
-				{Name: TagContainers, Description: "The sandboxes under the sessions."},
-				{Name: TagNodes, Description: "The machines that sandboxes are on."},
-				{Name: TagKeys, Description: "API keys of the caller's tenant."},
-				{Name: tagServer, Description: "About the server itself."},
+				{Name: tagSessions, Description: "A session is the use of a sandbox, for one execution (`ephemeral`) or for many (`persistent`)."},
+				{Name: TagExecutions, Description: "An execution runs code, a command or a handler in a session. It continues if its client disconnects. Its result is kept for a day after the session's end, or for the time that the operator has set."},
+				{Name: tagFiles, Description: "Files in the session's /workspace. Contents are streamed unchanged."},
+				{Name: TagTemplates, Description: "A template describes sandboxes: languages, packages, resources, files and environment."},
+				{Name: TagContainers, Description: "The sandboxes themselves, with and without a session."},
+				{Name: TagNodes, Description: "The machines of the sandboxes."},
+				{Name: TagKeys, Description: "API keys, tenants and the audit log."},
+				{Name: tagServer, Description: "State and version of the server."},
 			},
 			Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
-				securityScheme: {Type: "http", Scheme: "bearer", Description: "An API key, which `yurt key create` makes. Each operation names the scopes of which its key needs one."},
+				securityScheme: {Type: "http", Scheme: "bearer", Description: "An API key, which `yurt key create` makes. Each operation lists scopes; the key needs one of them."},
 			}},
 		},
 		Formats: map[string]huma.Format{
@@ -78,7 +78,7 @@ func register[I, O any](a *API, op huma.Operation, handler func(context.Context,
 		op.Responses = map[string]*huma.Response{}
 	}
 	op.Responses["default"] = &huma.Response{
-		Description: "What went wrong.",
+		Description: "The error.",
 		Content:     map[string]*huma.MediaType{typeProblem: {Schema: schemas.Schema(reflect.TypeFor[problem](), true, "Problem")}},
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
@@ -145,9 +145,9 @@ func schemaOf[T any](a *API, name string) *huma.Schema {
 func eventSchema(data *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type:        huma.TypeObject,
-		Description: "One of the server-sent events.",
+		Description: "A server-sent event.",
 		Properties: map[string]*huma.Schema{
-			"id":    {Type: huma.TypeString, Description: "Counts from 1."},
+			"id":    {Type: huma.TypeString, Description: "Number of the event, from 1."},
 			"event": {Type: huma.TypeString, Description: "The type of the event."},
 			"data": {Type: huma.TypeString, Description: "An object, as JSON.", Extensions: map[string]any{
 				"contentMediaType": typeJSON, "contentSchema": data,

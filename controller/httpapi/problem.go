@@ -22,14 +22,14 @@ const retryAfter = time.Second
 // problem is an error as a client sees it (RFC 9457).
 type problem struct {
 	Type      string          `json:"type" doc:"URN of the code." example:"urn:yurt:error:session_not_found"`
-	Title     string          `json:"title" doc:"The code in words."`
+	Title     string          `json:"title" doc:"Title of the error, in words."`
 	Status    int             `json:"status" doc:"The HTTP status."`
-	Detail    string          `json:"detail" doc:"What was wrong, what is allowed, and what to do."`
-	Code      yurt.Code       `json:"code" doc:"Names the kind of error; it never changes."`
-	Field     string          `json:"field,omitempty" doc:"Dotted path of the input that was wrong."`
-	Errors    []problemDetail `json:"errors,omitempty" doc:"Every error, when there are several."`
-	Quota     *yurt.QuotaUse  `json:"quota,omitempty" doc:"Which quota of the tenant is exceeded, of an error with the code quota_exceeded."`
-	RequestID string          `json:"request_id,omitempty" doc:"Names the request in the server's log."`
+	Detail    string          `json:"detail" doc:"Describes the error, the allowed values and the next step."`
+	Code      yurt.Code       `json:"code" doc:"Code of the error, which is the same in every release."`
+	Field     string          `json:"field,omitempty" doc:"Dotted path of the wrong input."`
+	Errors    []problemDetail `json:"errors,omitempty" doc:"All errors, if there are several."`
+	Quota     *yurt.QuotaUse  `json:"quota,omitempty" doc:"The exceeded quota, for an error with the code quota_exceeded."`
+	RequestID string          `json:"request_id,omitempty" doc:"The request's id in the server's log."`
 
 	retryAfter time.Duration // a header
 }
@@ -38,7 +38,7 @@ type problem struct {
 type problemDetail struct {
 	Code     yurt.Code `json:"code"`
 	Message  string    `json:"message"`
-	Location string    `json:"location,omitempty" doc:"Where it was, such as query.limit or body.env."`
+	Location string    `json:"location,omitempty" doc:"Place of the input, such as query.limit or body.env."`
 }
 
 // Error implements error.

@@ -15,7 +15,7 @@ type (
 	// ProcessParams names a process; exported as [SessionParams] is.
 	ProcessParams struct {
 		SessionParams
-		PID int `path:"pid" doc:"Its number inside the sandbox."`
+		PID int `path:"pid" doc:"Number of the process inside the sandbox."`
 	}
 	signalProcessInput struct {
 		ProcessParams
@@ -29,8 +29,8 @@ type (
 	processesOutput struct{ Body processList }
 	statsOutput     struct{ Body yurt.SandboxStats }
 	processList     struct {
-		Processes  []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Processes  []yurt.Process `json:"processes" doc:"Sorted by number, including processes that have outlived their execution."`
+		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -54,7 +54,7 @@ func (a *API) registerProcesses() {
 	}, a.killProcess)
 	register(a, huma.Operation{
 		OperationID: "get-session-metrics", Method: http.MethodGet, Path: "/sessions/{id}/metrics",
-		Summary: "Show what a session uses", Tags: []string{tagSessions},
+		Summary: "Show the resource usage of a session", Tags: []string{tagSessions},
 	}, a.getStats)
 }
 

@@ -25,12 +25,12 @@ const hangUp yurt.Signal = 1
 
 type terminalInput struct {
 	SessionParams
-	Command     string `query:"command" doc:"A line for the shell. Default the sandbox's shell itself."`
-	Cwd         string `query:"cwd" doc:"Working directory. Default /workspace."`
-	Rows        uint16 `query:"rows" maximum:"4096" doc:"Default 24."`
-	Cols        uint16 `query:"cols" maximum:"4096" doc:"Default 80."`
-	ExecutionID string `query:"execution_id" doc:"Attach to this one, in place of starting something."`
-	After       uint64 `query:"after" maximum:"9007199254740991" doc:"With execution_id: the last event that was seen; what came after it is sent again."`
+	Command     string `query:"command" doc:"Command line for the shell. Default: an interactive shell."`
+	Cwd         string `query:"cwd" doc:"Working directory. Default: /workspace."`
+	Rows        uint16 `query:"rows" maximum:"4096" doc:"Rows of the terminal. Default: 24."`
+	Cols        uint16 `query:"cols" maximum:"4096" doc:"Columns of the terminal. Default: 80."`
+	ExecutionID string `query:"execution_id" doc:"Attach to this execution instead of starting a program."`
+	After       uint64 `query:"after" maximum:"9007199254740991" doc:"With execution_id: number of the last event that the client has received; later events are sent again."`
 }
 
 // Resolve implements huma.Resolver. It comes before anything is started.
@@ -57,10 +57,10 @@ func (a *API) registerTerminal() {
 	register(a, huma.Operation{
 		OperationID: "open-terminal", Method: http.MethodGet, Path: "/sessions/{id}/pty",
 		Summary: "Open a terminal in a session, by WebSocket", Tags: []string{TagExecutions},
-		Description: "Starts a shell, or `command`, with a terminal, or attaches to an execution that has one. Binary messages are what is typed and what is shown, one message for each event. " +
-			"Text messages are JSON objects: the server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last, and `{\"type\": \"gap\", \"gap\"}` in place of what cannot be shown again; " +
-			"the client may send `{\"type\": \"resize\", \"rows\", \"cols\"}` and `{\"type\": \"signal\", \"signal\"}`. " +
-			"A client that closes the connection with status 1000 hangs up; one whose connection breaks can attach again.",
+		Description: "Starts a shell, or `command`, with a terminal, or attaches to an execution with a terminal. Binary messages have the input and the output, one message per event. " +
+			"Text messages are JSON objects. The server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last, and `{\"type\": \"gap\", \"gap\"}` in place of lost output; " +
+			"the client can send `{\"type\": \"resize\", \"rows\", \"cols\"}` and `{\"type\": \"signal\", \"signal\"}`. " +
+			"Closing the connection with status 1000 hangs up. After a broken connection, the client can attach again.",
 		Responses: map[string]*huma.Response{"101": {Description: "The terminal."}},
 	}, a.openTerminal)
 }

@@ -17,35 +17,35 @@ import (
 
 // createSessionBody is the body of POST /sessions.
 type createSessionBody struct {
-	TemplateID  string            `json:"template_id,omitempty" doc:"Name of the template. Default default, which has every language of the host." example:"default"`
-	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default persistent."`
-	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is. It is placed where sessions of the same agent were, if that can be."`
-	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id, and not mode ephemeral."`
-	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
-	IdleTimeout *param.Duration   `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
-	Env         map[string]string `json:"env,omitempty" doc:"Environment of everything that runs in it. Never shown again."`
+	TemplateID  string            `json:"template_id,omitempty" doc:"Name of the template. Default: the template default, which has all languages of the host." example:"default"`
+	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: for one execution; persistent: for many, until the session ends. Default: persistent."`
+	AgentID     string            `json:"agent_id,omitempty" doc:"Id of the agent that uses the session. Sessions of the same agent are placed on the same node if possible."`
+	Reuse       bool              `json:"reuse,omitempty" doc:"Return the agent's live persistent session if it has the same template, resources and environment; a paused session is resumed. Requires agent_id; not allowed with mode ephemeral."`
+	Timeout     *param.Duration   `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default: the template's."`
+	IdleTimeout *param.Duration   `json:"idle_timeout,omitempty" doc:"Time without use after which the session ends, 1s to 168h. Default: the template's."`
+	Env         map[string]string `json:"env,omitempty" doc:"Environment variables of all executions in the session. The API never returns them."`
 	Resources   resourcesBody     `json:"resources,omitempty"`
 	Network     *networkBody      `json:"network,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty" doc:"At most 64 entries to find it by."`
-	Files       param.Files       `json:"files,omitempty" doc:"Files by path, relative to /workspace, where they are before the session is ready: owned by its user, with mode 0644. At most 256, 16Mi together. Not with reuse."`
+	Metadata    map[string]string `json:"metadata,omitempty" doc:"Labels for finding the session, at most 64."`
+	Files       param.Files       `json:"files,omitempty" doc:"Files by path relative to /workspace, written before the session is ready, owned by its user, with mode 0644. At most 256 files, together 16Mi. Not allowed with reuse."`
 	SnapshotID  string            `json:"snapshot_id,omitempty" doc:"Not supported yet."`
 }
 
 type resourcesBody struct {
 	CPU    *param.CPU   `json:"cpu,omitempty"`
 	Memory *param.Size  `json:"memory,omitempty"`
-	Disk   *param.Size  `json:"disk,omitempty" doc:"Of /workspace."`
-	PIDs   *param.Count `json:"pids,omitempty" doc:"Processes and threads."`
+	Disk   *param.Size  `json:"disk,omitempty" doc:"Size of /workspace."`
+	PIDs   *param.Count `json:"pids,omitempty" doc:"Number of processes and threads."`
 
-	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image,quota" doc:"What /workspace is held in: memory, an image on the node's disk, or a directory there that a project quota bounds."`
-	IOWeight *param.Count   `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
-	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Of each process."`
+	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image,quota" doc:"Storage of /workspace: memory, an image on the node's disk, or a directory on that disk with a project quota."`
+	IOWeight *param.Count   `json:"io_weight,omitempty" doc:"Share of the disk's time relative to other sandboxes, 1 to 1000; 100 is normal. An error on a node without I/O weights."`
+	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Limits of each process."`
 }
 
 type ulimitsBody struct {
-	NoFile *param.Count `json:"nofile,omitempty" doc:"Open files."`
-	FSize  *param.Size  `json:"fsize,omitempty" doc:"A file that it writes."`
-	Stack  *param.Size  `json:"stack,omitempty" doc:"Stack of its main thread."`
+	NoFile *param.Count `json:"nofile,omitempty" doc:"Number of open files of a process."`
+	FSize  *param.Size  `json:"fsize,omitempty" doc:"Largest size of a file that a process writes."`
+	Stack  *param.Size  `json:"stack,omitempty" doc:"Stack size of a process's main thread."`
 }
 
 func (b resourcesBody) request() controller.ResourcesRequest {
@@ -60,7 +60,7 @@ func (b resourcesBody) request() controller.ResourcesRequest {
 }
 
 type networkBody struct {
-	Mode yurt.NetworkMode `json:"mode" enum:"none" doc:"What the sandbox can reach."`
+	Mode yurt.NetworkMode `json:"mode" enum:"none" doc:"Networks that the sandbox can reach."`
 }
 
 func (b *networkBody) request() *yurt.Network {
@@ -83,7 +83,7 @@ func (b createSessionBody) request(idempotencyKey string) controller.CreateSessi
 type (
 	createSessionInput struct {
 		jsonBody[createSessionBody]
-		IdempotencyKey string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated request with the same key answers with the first one's session. A create that fails frees its key."`
+		IdempotencyKey string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated request with the same key returns the session of the first one. A failed request frees its key."`
 	}
 	createSessionOutput struct {
 		Status   int
@@ -93,29 +93,29 @@ type (
 	// SessionParams names a session. It is exported only since huma sets no fields of
 	// embedded types that are not.
 	SessionParams struct {
-		ID string `path:"id" doc:"Of the session." example:"ses_4tqzplnr3mzsyzsylstojxrtb4"`
+		ID string `path:"id" doc:"Id of the session." example:"ses_4tqzplnr3mzsyzsylstojxrtb4"`
 	}
 	endSessionInput struct {
 		SessionParams
-		Results string `query:"results" enum:"keep,delete" default:"keep" doc:"delete removes the session's executions and their results; keep leaves them for the time that the operator has set."`
+		Results string `query:"results" enum:"keep,delete" default:"keep" doc:"delete removes the session's executions and results; keep leaves them for the time that the operator has set."`
 	}
 	sessionOutput     struct{ Body yurt.Session }
 	listSessionsInput struct {
 		paging.Params
-		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^(ses_[a-z0-9]*)?$" doc:"Only sessions whose id begins so, such as ses_4q7k." example:"ses_4q7k"`
+		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^(ses_[a-z0-9]*)?$" doc:"Only sessions whose id begins with this text, such as ses_4q7k." example:"ses_4q7k"`
 		TemplateID string            `query:"template_id" doc:"Only sessions of this template."`
 		State      yurt.SessionState `query:"state" enum:"creating,ready,running,paused,terminated,failed" doc:"Only sessions in this state."`
 		Live       bool              `query:"live" doc:"Only sessions that have not ended."`
 		AgentID    string            `query:"agent_id" doc:"Only sessions of this agent."`
-		Metadata   map[string]string `query:"metadata,deepObject" doc:"Only sessions with all of these entries: metadata[key]=value."`
+		Metadata   map[string]string `query:"metadata,deepObject" doc:"Only sessions with all of these labels: metadata[key]=value."`
 
-		CreatedAfter  time.Time `query:"created_after" doc:"Only sessions that were made then or later."`
-		CreatedBefore time.Time `query:"created_before" doc:"Only sessions that were made before."`
+		CreatedAfter  time.Time `query:"created_after" doc:"Only sessions that were created at this time or later."`
+		CreatedBefore time.Time `query:"created_before" doc:"Only sessions that were created before this time."`
 	}
 	listSessionsOutput struct{ Body sessionList }
 	sessionList        struct {
-		Sessions   []yurt.Session `json:"sessions" doc:"Newest first; ended ones are kept for a day, or as long as the operator has set."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Sessions   []yurt.Session `json:"sessions" doc:"Newest first. Ended sessions are kept for a day, or for the time that the operator has set."`
+		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -123,10 +123,10 @@ func (a *API) registerSessions() {
 	register(a, huma.Operation{
 		OperationID: document.OperationCreate, Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
 		Summary: "Create a session", Tags: []string{tagSessions},
-		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused. " +
-			"Its `files` are in the workspace then; when there is no room for them the answer is `workspace_full`, and there is no session.",
+		Description: "Responds when the sandbox is ready, with its node and the time of each phase of its creation. The status is 200 if a session was reused. " +
+			"The `files` are in the workspace then; if they do not fit, the error is `workspace_full` and no session is created.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "A session that the agent has already.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Session](a, "Session")}}},
+			"200": {Description: "An existing session of the agent.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Session](a, "Session")}}},
 		},
 	}, a.createSession)
 	a.documentBody(a.registered(http.MethodPost, "/sessions"), map[string]*huma.MediaType{
@@ -143,7 +143,7 @@ func (a *API) registerSessions() {
 	register(a, huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Path: "/sessions/{id}",
 		Summary: "End a session", Tags: []string{tagSessions},
-		Description: "What runs in it ends and keeps its output so far. Its results stay for a day, or as long as the operator has set; with `results=delete` they and its executions are removed at once, also those of a session that has ended before.",
+		Description: "Running executions end and keep their output so far. Results are kept for a day, or for the time that the operator has set. `results=delete` removes results and executions at once, also for a session that has ended before.",
 	}, a.endSession)
 }
 
@@ -193,8 +193,8 @@ func (a *API) endSession(ctx context.Context, in *endSessionInput) (*sessionOutp
 
 // timeoutBody is the body of POST /sessions/{id}/timeout.
 type timeoutBody struct {
-	Timeout     *param.Duration `json:"timeout,omitempty" doc:"Lifetime since its creation, 1s to 168h."`
-	IdleTimeout *param.Duration `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h."`
+	Timeout     *param.Duration `json:"timeout,omitempty" doc:"Lifetime, counted from the session's creation, 1s to 168h."`
+	IdleTimeout *param.Duration `json:"idle_timeout,omitempty" doc:"Time without use after which the session ends, 1s to 168h."`
 }
 
 type timeoutInput struct {
@@ -206,8 +206,8 @@ func (a *API) registerPause() {
 	register(a, huma.Operation{
 		OperationID: "pause-session", Method: http.MethodPost, Path: "/sessions/{id}/pause",
 		Summary: "Pause a session", Tags: []string{tagSessions},
-		Description: "What runs in it keeps its memory and gets no CPU time. Timeouts of executions and the idle timeout stand still, the lifetime does not. " +
-			"Files can be read and written meanwhile; to execute, resume it first.",
+		Description: "Processes keep their memory and get no CPU time. The timeouts of executions and the idle timeout stop, but not the session's lifetime. " +
+			"Files can be read and written during the pause. To execute, resume the session first.",
 	}, a.pauseSession)
 	register(a, huma.Operation{
 		OperationID: "resume-session", Method: http.MethodPost, Path: "/sessions/{id}/resume",

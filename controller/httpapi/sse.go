@@ -25,17 +25,17 @@ const (
 
 // eventBody is the data of one event on a stream.
 type eventBody struct {
-	Seq         uint64             `json:"seq" doc:"Counts from 1; the id of the event."`
+	Seq         uint64             `json:"seq" doc:"Number of the event, from 1; also the event's id."`
 	Type        yurt.EventType     `json:"type" enum:"started,progress,stdout,stderr,display,response,gap,ended"`
 	At          time.Time          `json:"at"`
-	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
-	Execution   *yurt.Execution    `json:"execution,omitempty" doc:"Of started: the record as it began."`
-	Phases      []yurt.Phase       `json:"phases,omitempty" nullable:"false" enum:"install,compile" doc:"Of started: what comes before the code runs, and may take long in silence."`
-	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for."`
-	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for what is not UTF-8."`
-	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
-	Gap         *yurt.Gap          `json:"gap,omitempty" doc:"Of gap: events that are not kept any more, in whose place it is. Its seq is that of the last of them."`
-	Result      *yurt.Result       `json:"result,omitempty" doc:"Of ended."`
+	ExecutionID string             `json:"execution_id,omitempty" doc:"Of the event started: id of the execution."`
+	Execution   *yurt.Execution    `json:"execution,omitempty" doc:"Of the event started: the record of the execution."`
+	Phases      []yurt.Phase       `json:"phases,omitempty" nullable:"false" enum:"install,compile" doc:"Of the event started: the steps before the code runs, which can take long without output."`
+	Data        *string            `json:"data,omitempty" doc:"Of the events stdout and stderr: output. Of response: a piece of a Lambda function's streamed response. Of progress: output of the package manager, or the reason for which the execution waits."`
+	DataBase64  []byte             `json:"data_base64,omitempty" doc:"Replaces data if the output is not UTF-8."`
+	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of the event display: a value that code in a context shows."`
+	Gap         *yurt.Gap          `json:"gap,omitempty" doc:"Of the event gap: the lost events that it replaces. Its seq is the number of the last of them."`
+	Result      *yurt.Result       `json:"result,omitempty" doc:"Of the event ended: the result."`
 }
 
 func newEventBody(e yurt.Event, of yurt.Execution) eventBody {

@@ -17,16 +17,16 @@ type (
 		SessionParams
 		paging.WholeParams
 		Accept      string `header:"Accept" hidden:"true"`
-		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]{0,9}$" patternDescription:"the number of an event" doc:"Of a stream: the number of the last event that was seen; the stream goes on after it."`
-		After       int    `query:"after" minimum:"0" maximum:"999999999" doc:"The same, for clients that cannot set headers; Last-Event-ID wins."`
+		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]{0,9}$" patternDescription:"the number of an event" doc:"For a stream: number of the last event that the client has received; the stream continues after it."`
+		After       int    `query:"after" minimum:"0" maximum:"999999999" doc:"The same for clients that cannot set headers. Last-Event-ID takes precedence."`
 	}
 	transitionList struct {
 		Events     []yurt.Transition `json:"events" doc:"Oldest first."`
-		NextCursor string            `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		NextCursor string            `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	// sessionEvent is a transition as it is on a stream.
 	sessionEvent struct {
-		Seq int `json:"seq" minimum:"1" doc:"Counts from 1; the id of the event."`
+		Seq int `json:"seq" minimum:"1" doc:"Number of the event, from 1; also the event's id."`
 		yurt.Transition
 	}
 )
@@ -38,15 +38,15 @@ func (a *API) registerStory() {
 	register(a, huma.Operation{
 		OperationID: "list-session-events", Method: http.MethodGet, Path: "/sessions/{id}/events",
 		Summary: "List or watch the changes of a session's state", Tags: []string{tagSessions},
-		Description: "Each with its time and its reason. With `Accept: text/event-stream` it is a stream of numbered events of type `transition`, from the first or " +
-			"after `Last-Event-ID`, each with one change. It goes on as changes come, and ends after the one to `terminated` or `failed`. " +
-			"A client that connects again after that one gets 204, which tells an EventSource to stop.",
+		Description: "Each change has a time and a reason. With `Accept: text/event-stream` the response is a stream of numbered events of type `transition`, from the first or " +
+			"after `Last-Event-ID`, each with one change. The stream continues with new changes and ends after the change to `terminated` or `failed`. " +
+			"A client that reconnects after the last change gets status 204, which makes an EventSource stop.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The changes.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[transitionList](a, "TransitionList")},
 				typeEventStream: {Schema: eventSchema(schemaOf[sessionEvent](a, "SessionEvent"))},
 			}},
-			"204": {Description: "There is no change after that number, and none can come."},
+			"204": {Description: "The session has ended and has no change after that number."},
 		},
 	}, a.tellStory)
 }

@@ -12,7 +12,7 @@ type (
 	statusOutput struct{ Body statusBody }
 	statusBody   struct {
 		Status   string   `json:"status"`
-		Warnings []string `json:"warnings,omitempty" doc:"What is not as it should be, although it can serve."`
+		Warnings []string `json:"warnings,omitempty" doc:"Problems of a server that can serve."`
 	}
 	versionOutput struct{ Body versionBody }
 	versionBody   struct {
@@ -25,20 +25,20 @@ type (
 func (a *API) registerSystem() {
 	register(a, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/health",
-		Summary: "Say that the process lives", Tags: []string{tagServer},
+		Summary: "Check that the process runs", Tags: []string{tagServer},
 	}, func(context.Context, *struct{}) (*statusOutput, error) {
 		return &statusOutput{Body: statusBody{Status: "ok"}}, nil
 	})
 	register(a, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/ready",
-		Summary: "Say whether it can serve", Tags: []string{tagServer},
-		Description: "Its store answers, a node is reachable, and the sessions of an earlier life are found again. It is ready with warnings while what it does not need at once is away.",
+		Summary: "Check that the server is ready", Tags: []string{tagServer},
+		Description: "The server is ready when its store answers, a node is reachable, and the sessions from before its start are restored. It is ready with warnings while a component is missing that it does not need at once.",
 	}, func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
 		return &statusOutput{Body: statusBody{Status: "ready", Warnings: a.ctl.Warnings()}}, a.ctl.Ready(ctx)
 	})
 	register(a, huma.Operation{
 		OperationID: "version", Method: http.MethodGet, Path: "/version",
-		Summary: "Say which build it is", Tags: []string{tagServer},
+		Summary: "Show the server's version", Tags: []string{tagServer},
 	}, func(context.Context, *struct{}) (*versionOutput, error) {
 		return &versionOutput{Body: versionBody{Version: a.config.Version, Commit: a.config.Commit, Go: runtime.Version()}}, nil
 	})

@@ -57,32 +57,32 @@ type (
 	// pushBody is the body of POST /templates/batch.
 	pushBody struct {
 		Templates param.JSON        `json:"templates" doc:"The templates, in the form that POST /templates takes one."`
-		Extends   map[string]string `json:"extends,omitempty" doc:"For a template, the name of the one that it was made from. That one cannot be deleted as long as this one is there."`
-		Replace   bool              `json:"replace,omitempty" doc:"Templates whose name is taken are replaced; otherwise they are refused."`
+		Extends   map[string]string `json:"extends,omitempty" doc:"The base of each template, by name. The base cannot be deleted while the template exists."`
+		Replace   bool              `json:"replace,omitempty" doc:"Replace existing templates of the same names. Without it, they make the request fail."`
 	}
 	templateInput struct {
 		ID string `path:"id" doc:"Name of the template." example:"python-basic"`
 	}
 	getTemplateInput struct {
 		ID  string `path:"id" doc:"Name of the template." example:"python-basic"`
-		Has string `header:"If-None-Match" maxLength:"4096" doc:"ETags; a template that has one of them is not sent."`
+		Has string `header:"If-None-Match" maxLength:"4096" doc:"ETags. A template with one of them is not sent."`
 	}
 	prepareInput struct {
 		ID     string `path:"id" doc:"Name of the template." example:"python-basic"`
 		Accept string `header:"Accept" hidden:"true"`
 	}
 	preparedNodes struct {
-		Nodes []string `json:"nodes" doc:"The nodes that have the template's image and packages, by name."`
+		Nodes []string `json:"nodes" doc:"The nodes that have the template's image and packages, sorted by name."`
 	}
 	listTemplatesInput struct {
 		paging.WholeParams
-		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only templates whose name begins so."`
+		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only templates whose name begins with this text."`
 		Runtime    string `query:"runtime" maxLength:"64" doc:"Only templates that have this language runtime." example:"python"`
 	}
 	listTemplatesOutput struct{ Body templateList }
 	templateList        struct {
-		Templates  []yurt.Template `json:"templates" doc:"By name."`
-		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Templates  []yurt.Template `json:"templates" doc:"Sorted by name."`
+		NextCursor string          `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	// pushedTemplates is the answer to POST /templates/batch.
 	pushedTemplates struct {
@@ -90,19 +90,19 @@ type (
 	}
 	listRuntimesInput struct {
 		paging.WholeParams
-		Language string `query:"language" maxLength:"64" doc:"Only runtimes of this language, by a name or an alias of it." example:"py"`
+		Language string `query:"language" maxLength:"64" doc:"Only runtimes of this language, by its name or an alias." example:"py"`
 	}
 	listRuntimesOutput struct{ Body runtimeList }
 	runtimeList        struct {
-		Runtimes   []yurt.RuntimeInfo `json:"runtimes" doc:"By name and version."`
-		NextCursor string             `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Runtimes   []yurt.RuntimeInfo `json:"runtimes" doc:"Sorted by name and version."`
+		NextCursor string             `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
 const (
 	templatePath = "/templates/{id}"
 	// howTemplates ends the description of an operation that makes templates.
-	howTemplates = " One with `dependencies` is there when these are installed, which takes as long as it takes: `Accept: text/event-stream` shows how it goes."
+	howTemplates = " A template with `dependencies` exists once they are installed, which can take minutes: `Accept: text/event-stream` shows the progress."
 )
 
 func (a *API) registerTemplates() {
@@ -121,31 +121,31 @@ func (a *API) registerTemplates() {
 	register(a, huma.Operation{
 		OperationID: "create-template", Method: http.MethodPost, Path: "/templates", DefaultStatus: http.StatusCreated,
 		Summary: "Create a template", Tags: []string{TagTemplates},
-		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block." + howTemplates,
+		Description: "The body is JSON, or HCL (application/hcl or text/plain) with one template block." + howTemplates,
 		Responses:   a.templateResponses("201", "The template.", schemaOf[yurt.Template](a, "Template")),
 	}, a.createTemplate)
 	register(a, huma.Operation{
 		OperationID: "replace-template", Method: http.MethodPut, Path: templatePath,
 		Summary: "Replace a template, or create it", Tags: []string{TagTemplates},
-		Description: "From what creates one, of the same name. Sessions that there are go on as they began; the warm pool is filled anew; templates that extend it stay as they are." + howTemplates,
-		Responses:   a.templateResponses("200", "The template, or with `Accept: text/event-stream` how it goes.", schemaOf[yurt.Template](a, "Template")),
+		Description: "The body is the same as for creating the template, with the same name. Existing sessions keep their version of the template. The warm pool is refilled. Templates that extend this one do not change." + howTemplates,
+		Responses:   a.templateResponses("200", "The template, or with `Accept: text/event-stream` the progress.", schemaOf[yurt.Template](a, "Template")),
 	}, a.replaceTemplate)
 	register(a, huma.Operation{
 		OperationID: "delete-template", Method: http.MethodDelete, Path: templatePath, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a template", Tags: []string{TagTemplates},
-		Description: "Sessions that there are go on as they began; its warm pool is emptied. One that others extend is refused with their names, and so is one that is built in.",
+		Description: "Existing sessions keep their version of the template. Its warm pool is emptied. The request is refused for a built-in template, and for a template that others extend; the error names them.",
 	}, a.deleteTemplate)
 	register(a, huma.Operation{
 		OperationID: "push-templates", Method: http.MethodPost, Path: "/templates/batch",
 		Summary: "Create several templates at once", Tags: []string{TagTemplates},
-		Description: "All of them or none." + howTemplates,
-		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[pushedTemplates](a, "Templates")),
+		Description: "Creates all of the templates, or fails and creates not one." + howTemplates,
+		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` the progress.", schemaOf[pushedTemplates](a, "Templates")),
 	}, a.pushTemplates)
 	register(a, huma.Operation{
 		OperationID: "prepare-template", Method: http.MethodPost, Path: templatePath + "/prepare",
 		Summary: "Install the packages of a template", Tags: []string{TagTemplates},
-		Description: "On each node that can run the template: pulls its image, and installs its `dependencies`. Without this a node does so when the first session needs them. `Accept: text/event-stream` shows how it goes. A node that fails does not stop the others, and the error names it.",
-		Responses:   a.templateResponses("200", "The nodes, or with `Accept: text/event-stream` how it goes.", schemaOf[preparedNodes](a, "PreparedNodes")),
+		Description: "Pulls the template's image and installs its `dependencies` on each node that can run the template. Without this call, a node does it for its first session of the template. `Accept: text/event-stream` shows the progress. If a node fails, the others continue, and the error names the node.",
+		Responses:   a.templateResponses("200", "The nodes, or with `Accept: text/event-stream` the progress.", schemaOf[preparedNodes](a, "PreparedNodes")),
 	}, a.prepareTemplate)
 	a.documentTemplateBodies()
 	register(a, huma.Operation{
@@ -160,7 +160,7 @@ func (a *API) templateResponses(status, description string, schema *huma.Schema)
 	own := &huma.Response{Description: description, Content: map[string]*huma.MediaType{typeJSON: {Schema: schema}}}
 	all := map[string]*huma.Response{status: own}
 	if all["200"] == nil {
-		all["200"] = &huma.Response{Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{}}
+		all["200"] = &huma.Response{Description: "With `Accept: text/event-stream`: the progress.", Content: map[string]*huma.MediaType{}}
 	}
 	all["200"].Content[typeEventStream] = &huma.MediaType{Schema: eventSchema(schemaOf[templateEvent](a, "TemplateEvent"))}
 	return all
@@ -219,12 +219,12 @@ func (a *API) getTemplate(ctx context.Context, in *getTemplateInput) (*huma.Stre
 
 // templateEvent tells how the making of a template goes.
 type templateEvent struct {
-	Seq      uint64         `json:"seq" doc:"Counts from 1; the id of the event."`
+	Seq      uint64         `json:"seq" doc:"Number of the event, from 1; also the event's id."`
 	Type     string         `json:"type" enum:"progress,created,prepared,failed"`
-	Data     string         `json:"data,omitempty" doc:"Of progress: what a package manager prints."`
-	Template *yurt.Template `json:"template,omitempty" doc:"Of created."`
-	Nodes    []string       `json:"nodes,omitempty" doc:"Of prepared: the nodes that have the template's image and packages."`
-	Problem  *problem       `json:"problem,omitempty" doc:"Of failed."`
+	Data     string         `json:"data,omitempty" doc:"Of the event progress: output of a package manager."`
+	Template *yurt.Template `json:"template,omitempty" doc:"Of the event created: the template."`
+	Nodes    []string       `json:"nodes,omitempty" doc:"Of the event prepared: the nodes that have the template's image and packages."`
+	Problem  *problem       `json:"problem,omitempty" doc:"Of the event failed: the error."`
 }
 
 func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*huma.StreamResponse, error) {

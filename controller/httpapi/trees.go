@@ -20,20 +20,20 @@ const (
 type (
 	archiveInput struct {
 		SessionParams
-		Path string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory that an archive is unpacked in; default the workspace. It is made."`
+		Path string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"Directory for the unpacked archive. Default: the workspace. It is created if missing."`
 		rawRequest
 	}
 	archiveRequest struct {
-		Path string `json:"path,omitempty" doc:"The directory to pack; default the workspace." example:"build"`
+		Path string `json:"path,omitempty" doc:"Directory to pack. Default: the workspace." example:"build"`
 	}
 	watchFilesInput struct {
 		SessionParams
-		Path      string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory; default the workspace."`
-		Recursive bool   `query:"recursive" doc:"Those in it too, at most 1024."`
+		Path      string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory. Default: the workspace."`
+		Recursive bool   `query:"recursive" doc:"Watch subdirectories, too, at most 1024."`
 	}
 	// fileEventBody is the data of one event of a watch.
 	fileEventBody struct {
-		Seq uint64 `json:"seq" doc:"Counts from 1 on each connection."`
+		Seq uint64 `json:"seq" doc:"Number of the event, from 1 on each connection."`
 		yurt.FileEvent
 	}
 )
@@ -45,9 +45,9 @@ func (a *API) registerTrees() {
 	register(a, huma.Operation{
 		OperationID: "archive-files", Method: http.MethodPost, Path: path,
 		Summary: "Unpack or pack a directory", Tags: []string{tagFiles},
-		Description: "With a tar archive as the body, it is unpacked: files, directories and links whose names stay inside, nothing else; the answer counts them. " +
-			"What was unpacked before an error stays. With a JSON body, the directory that it names is the answer, as a tar archive; one that breaks off breaks the connection.",
-		Responses: map[string]*huma.Response{"200": {Description: "What was unpacked, or the archive.", Content: map[string]*huma.MediaType{
+		Description: "A tar archive as the body is unpacked: only files, directories and links, and only with names inside the directory; the response counts them. " +
+			"Files that were unpacked before an error stay. With a JSON body, the response is the named directory as a tar archive; if packing fails, the connection breaks.",
+		Responses: map[string]*huma.Response{"200": {Description: "The count of unpacked files, or the archive.", Content: map[string]*huma.MediaType{
 			typeJSON: {Schema: unpacked}, typeTar: tar[typeTar],
 		}}},
 	}, a.archiveFiles)
@@ -58,7 +58,7 @@ func (a *API) registerTrees() {
 	register(a, huma.Operation{
 		OperationID: "watch-files", Method: http.MethodGet, Path: "/sessions/{id}/watch",
 		Summary: "Watch a directory", Tags: []string{tagFiles},
-		Description: "What happens to files, until the directory or the session is gone. Nothing is kept for those who do not watch: look at the directory after connecting, and again on `lost`.",
+		Description: "Streams the changes of files until the directory or the session is gone. Changes are not kept for later clients: list the directory after connecting, and again after the event `lost`.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[fileEventBody](a, "FileEvent"))}}},
 		},

@@ -17,20 +17,20 @@ import (
 type (
 	listAuditInput struct {
 		paging.Params
-		Tenant    string          `query:"tenant" maxLength:"40" doc:"Whose entries. Default the caller's tenant, and for the operator all, those of unknown callers included."`
+		Tenant    string          `query:"tenant" maxLength:"40" doc:"Only entries of this tenant. Default: the caller's tenant; for an operator all entries, including those of unknown callers."`
 		Action    string          `query:"action" maxLength:"128" doc:"Only entries of this operation, tool or event." example:"create-session"`
 		Decision  access.Decision `query:"decision" enum:"allowed,denied,failed,event" doc:"Only entries with this decision."`
 		SessionID string          `query:"session_id" maxLength:"68" doc:"Only entries about this session."`
 		KeyID     string          `query:"key_id" maxLength:"68" doc:"Only entries of this API key's requests."`
-		Subject   string          `query:"subject" maxLength:"255" doc:"Only entries of this caller, as its tokens of an issuer name it." example:"auth0|5f7c8ec7c33c6c004bbafe82"`
+		Subject   string          `query:"subject" maxLength:"255" doc:"Only entries of this caller, by the name in the tokens of its issuer." example:"auth0|5f7c8ec7c33c6c004bbafe82"`
 		RequestID string          `query:"request_id" maxLength:"128" doc:"Only entries of this request."`
-		Since     time.Time       `query:"since" doc:"Only entries from then on."`
-		Until     time.Time       `query:"until" doc:"Only entries from before."`
+		Since     time.Time       `query:"since" doc:"Only entries from this time on."`
+		Until     time.Time       `query:"until" doc:"Only entries before this time."`
 	}
 	listAuditOutput struct{ Body auditList }
 	auditList       struct {
-		Entries    []access.Entry `json:"entries" doc:"Newest first. An entry is there within a second or so of its request."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Entries    []access.Entry `json:"entries" doc:"Newest first. An entry appears about a second after its request."`
+		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -45,7 +45,7 @@ func Audit(log *audit.Log) httpapi.Extension {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "list-audit", Method: http.MethodGet, Path: "/audit",
 			Summary: "List the audit log", Tags: []string{httpapi.TagKeys},
-			Description: "Changes, refusals, and events that concern security. Entries are added and never changed.",
+			Description: "Changes, refusals, and security events. Entries are never changed.",
 		}, func(ctx context.Context, in *listAuditInput) (*listAuditOutput, error) {
 			list := func(before contract.Position, limit int) ([]access.Entry, error) {
 				return log.List(ctx, in.Tenant, audit.Query{

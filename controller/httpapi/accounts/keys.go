@@ -17,10 +17,10 @@ import (
 
 type (
 	createKeyBody struct {
-		Tenant    string          `json:"tenant,omitempty" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" doc:"Whose key it is. Default the caller's tenant; the operator may name another."`
-		Name      string          `json:"name,omitempty" maxLength:"256" doc:"For its users to tell it by."`
-		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files,templates,pools,nodes,admin" doc:"What it lets its users do."`
-		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to ten years. Default never."`
+		Tenant    string          `json:"tenant,omitempty" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" doc:"Tenant of the key. Default: the caller's tenant; an operator can name another."`
+		Name      string          `json:"name,omitempty" maxLength:"256" doc:"A label that tells people the purpose of the key."`
+		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files,templates,pools,nodes,admin" doc:"Scopes: the operations that the key allows."`
+		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"Time until the key expires, 1s to ten years. Default: never."`
 	}
 	createKeyInput struct {
 		httpapi.JSONBody[createKeyBody]
@@ -31,19 +31,19 @@ type (
 	}
 	createdKey struct {
 		access.Key
-		Secret string `json:"key" doc:"The key itself. It is shown this once."`
+		Secret string `json:"key" doc:"The key itself. Only this response has it."`
 	}
 	listKeysInput struct {
 		paging.Params
-		Tenant string `query:"tenant" maxLength:"40" doc:"Whose keys. Default the caller's tenant; the operator may name another, or * for all."`
+		Tenant string `query:"tenant" maxLength:"40" doc:"Tenant of the keys. Default: the caller's tenant; an operator can name another, or * for all."`
 	}
 	listKeysOutput struct{ Body keyList }
 	keyList        struct {
-		Keys       []access.Key `json:"keys" doc:"Newest first; revoked and expired ones are kept for 30 days."`
-		NextCursor string       `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Keys       []access.Key `json:"keys" doc:"Newest first. Revoked and expired keys are kept for 30 days."`
+		NextCursor string       `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	keyInput struct {
-		ID string `path:"id" doc:"Of the key; not the key itself." example:"key_4tqzplnr3mzsyzsylstojxrtb4"`
+		ID string `path:"id" doc:"Id of the key, not the key itself." example:"key_4tqzplnr3mzsyzsylstojxrtb4"`
 	}
 	keyOutput struct{ Body access.Key }
 )
@@ -54,7 +54,7 @@ func Keys(keys *auth.Keys) httpapi.Extension {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "create-key", Method: http.MethodPost, Path: "/keys", DefaultStatus: http.StatusCreated,
 			Summary: "Create an API key", Tags: []string{httpapi.TagKeys},
-			Description: "The answer has the key itself, of which the server keeps a hash alone.",
+			Description: "The response has the key itself. The server keeps only a hash of it.",
 		}, func(ctx context.Context, in *createKeyInput) (*createKeyOutput, error) {
 			return create(ctx, keys, in.Value())
 		})
@@ -75,7 +75,7 @@ func Keys(keys *auth.Keys) httpapi.Extension {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "revoke-key", Method: http.MethodDelete, Path: "/keys/{id}",
 			Summary: "Revoke an API key", Tags: []string{httpapi.TagKeys},
-			Description: "Each controller refuses it within 5 s and ends its open streams.",
+			Description: "Within 5 s, each controller refuses the key and ends its open streams.",
 		}, func(ctx context.Context, in *keyInput) (*keyOutput, error) {
 			key, err := keys.Revoke(ctx, in.ID)
 			return &keyOutput{Body: key}, err

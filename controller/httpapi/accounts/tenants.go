@@ -18,25 +18,25 @@ import (
 
 type (
 	quotasBody struct {
-		Sessions         *int        `json:"sessions,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions at once, paused ones included."`
-		CreatesPerMinute *int        `json:"creates_per_minute,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions that are made within a minute."`
+		Sessions         *int        `json:"sessions,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions at the same time, including paused ones."`
+		CreatesPerMinute *int        `json:"creates_per_minute,omitempty" minimum:"0" maximum:"1073741824" doc:"Sessions that are created per minute."`
 		CPU              *float64    `json:"cpu,omitempty" minimum:"0" maximum:"1048576" doc:"Cores of all sessions together."`
 		Memory           *param.Size `json:"memory,omitempty" doc:"Memory of all sessions together."`
 		Disk             *param.Size `json:"disk,omitempty" doc:"Workspaces of all sessions together."`
-		Executions       *int        `json:"executions,omitempty" minimum:"0" maximum:"1073741824" doc:"Executions at once."`
-		Storage          *param.Size `json:"storage,omitempty" doc:"Results that are kept. Above it no execution begins; it is looked at every 5 s."`
+		Executions       *int        `json:"executions,omitempty" minimum:"0" maximum:"1073741824" doc:"Executions that run at the same time."`
+		Storage          *param.Size `json:"storage,omitempty" doc:"Size of kept results. Above this quota no execution starts; it is checked every 5 s."`
 	}
 	setQuotasInput struct {
 		httpapi.JSONBody[quotasBody]
-		Tenant string `path:"tenant" maxLength:"40" doc:"Whose quotas." example:"acme"`
+		Tenant string `path:"tenant" maxLength:"40" doc:"The tenant." example:"acme"`
 	}
 	usageInput struct {
-		Tenant string `query:"tenant" maxLength:"40" doc:"Whose use. Default the caller's tenant; the operator may name another."`
+		Tenant string `query:"tenant" maxLength:"40" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
 	}
 	usageOutput  struct{ Body access.TenantUsage }
 	samplesInput struct {
-		Tenant    string `query:"tenant" maxLength:"40" doc:"Whose use. Default the caller's tenant; the operator may name another."`
-		SessionID string `query:"session_id" maxLength:"68" doc:"The use of this session, in place of the tenant's."`
+		Tenant    string `query:"tenant" maxLength:"40" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
+		SessionID string `query:"session_id" maxLength:"68" doc:"Return the usage of this session instead of the tenant's."`
 	}
 	samplesOutput    struct{ Body access.UsageHistory }
 	listTenantsInput struct {
@@ -44,8 +44,8 @@ type (
 	}
 	listTenantsOutput struct{ Body tenantList }
 	tenantList        struct {
-		Tenants    []access.TenantUsage `json:"tenants" doc:"By name: those that have quotas, keys or sessions."`
-		NextCursor string               `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Tenants    []access.TenantUsage `json:"tenants" doc:"The tenants with quotas, keys or sessions, sorted by name."`
+		NextCursor string               `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -54,8 +54,8 @@ func Samples(recorder *meter.Recorder) httpapi.Extension {
 	return func(api *httpapi.API) {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "list-usage-samples", Method: http.MethodGet, Path: "/usage/samples",
-			Summary: "Read the use of a tenant or a session in the last 24 hours", Tags: []string{httpapi.TagKeys},
-			Description: "There is a sample every five minutes, at most 288. Unlike the use that quotas are about, it is the real use: cores, memory and workspaces.",
+			Summary: "Read the usage of a tenant or a session in the last 24 hours", Tags: []string{httpapi.TagKeys},
+			Description: "Returns a sample every five minutes, at most 288. Samples have the measured usage of cores, memory and workspaces, while quotas limit reserved resources.",
 		}, func(ctx context.Context, in *samplesInput) (*samplesOutput, error) {
 			history, err := recorder.History(ctx, in.Tenant, in.SessionID)
 			return &samplesOutput{Body: history}, err
@@ -68,16 +68,16 @@ func Tenants(tenants *quota.Tenants) httpapi.Extension {
 	return func(api *httpapi.API) {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "get-usage", Method: http.MethodGet, Path: "/usage",
-			Summary: "Read the quotas and the use of a tenant", Tags: []string{httpapi.TagKeys},
-			Description: "A request beyond a quota is refused with 429 and the code quota_exceeded; the problem names the quota.",
+			Summary: "Read the quotas and the usage of a tenant", Tags: []string{httpapi.TagKeys},
+			Description: "A request that would exceed a quota is refused with status 429 and the code quota_exceeded; the problem names the quota.",
 		}, func(ctx context.Context, in *usageInput) (*usageOutput, error) {
 			usage, err := tenants.Usage(ctx, in.Tenant)
 			return &usageOutput{Body: usage}, err
 		})
 		httpapi.Register(api, huma.Operation{
 			OperationID: "list-tenants", Method: http.MethodGet, Path: "/tenants",
-			Summary: "List tenants with their quotas and their use", Tags: []string{httpapi.TagKeys},
-			Description: "For operators.",
+			Summary: "List tenants with their quotas and usage", Tags: []string{httpapi.TagKeys},
+			Description: "Requires an operator's key.",
 		}, func(ctx context.Context, in *listTenantsInput) (*listTenantsOutput, error) {
 			list := func(before contract.Position, limit int) ([]access.TenantUsage, error) {
 				return tenants.List(ctx, before.ID, limit)
@@ -88,7 +88,7 @@ func Tenants(tenants *quota.Tenants) httpapi.Extension {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "set-quotas", Method: http.MethodPut, Path: "/tenants/{tenant}",
 			Summary: "Set the quotas of a tenant", Tags: []string{httpapi.TagKeys},
-			Description: "For operators. The quotas replace those that were there: one that is left out is no bound. They hold at every controller at once. The tenant keeps all that it has beyond a quota.",
+			Description: "Requires an operator's key. Replaces all quotas of the tenant: a quota that is left out has no limit. The quotas apply at all controllers at once. A tenant above a quota keeps its sessions.",
 		}, func(ctx context.Context, in *setQuotasInput) (*usageOutput, error) {
 			usage, err := tenants.Set(ctx, in.Tenant, in.Value().quotas())
 			return &usageOutput{Body: usage}, err

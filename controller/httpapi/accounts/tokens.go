@@ -20,8 +20,8 @@ type Sessions interface {
 
 type (
 	createTokenBody struct {
-		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files" doc:"What the token lets its holder do, of what the caller may do."`
-		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to 24h, and not after the caller's key. Default 1h."`
+		Scopes    []access.Scope  `json:"scopes" nullable:"false" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files" doc:"Scopes of the token. They must be among the caller's."`
+		ExpiresIn *param.Duration `json:"expires_in,omitempty" doc:"Time until the token expires, 1s to 24h. It also expires with the caller's key. Default: 1h."`
 	}
 	createTokenInput struct {
 		httpapi.SessionParams
@@ -35,7 +35,7 @@ func Tokens(keys *auth.Keys, sessions Sessions) httpapi.Extension {
 		httpapi.Register(api, huma.Operation{
 			OperationID: "create-token", Method: http.MethodPost, Path: "/sessions/{id}/tokens", DefaultStatus: http.StatusCreated,
 			Summary: "Create a token for one session", Tags: []string{httpapi.TagKeys},
-			Description: "For a browser or an agent: it reaches this session alone. It is sent as an API key is; a WebSocket may offer it as the subprotocol yurt.token.TOKEN, beside yurt. It ends with the session and with the caller's key.",
+			Description: "For a browser or an agent: the token gives access only to this session. It is sent like an API key; a WebSocket client can send it as the subprotocol yurt.token.TOKEN together with yurt. It expires with the session and with the caller's key.",
 		}, func(ctx context.Context, in *createTokenInput) (*createKeyOutput, error) {
 			session, err := sessions.Session(ctx, in.ID)
 			if err != nil {

@@ -36,7 +36,7 @@ type (
 	contextInput struct {
 		httpapi.SessionParams
 		Name     string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
-		Language string `query:"language" doc:"Of the context. Default each that has one of the name."`
+		Language string `query:"language" doc:"Language of the context. Default: all languages with a context of the name."`
 	}
 	listContextsInput struct {
 		httpapi.SessionParams
@@ -45,8 +45,8 @@ type (
 	}
 	listContextsOutput struct{ Body contextList }
 	contextList        struct {
-		Contexts   []yurt.Context `json:"contexts" doc:"By name; at most 16."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Contexts   []yurt.Context `json:"contexts" doc:"Sorted by name; at most 16."`
+		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -54,27 +54,27 @@ func (o operations) register(api *httpapi.API) {
 	httpapi.Register(api, huma.Operation{
 		OperationID: "list-contexts", Method: http.MethodGet, Path: "/sessions/{id}/contexts",
 		Summary: "List the contexts of a session", Tags: []string{httpapi.TagExecutions},
-		Description: "A context is an interpreter whose variables, imports and working directory last from one execution of code to the next. The first execution that names one makes it.",
+		Description: "A context is an interpreter that keeps variables, imports and the working directory from one execution to the next. The first execution that names a context creates it.",
 	}, o.listContexts)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "delete-context", Method: http.MethodDelete, Path: "/sessions/{id}/contexts/{name}", DefaultStatus: http.StatusNoContent,
 		Summary: "Remove a context", Tags: []string{httpapi.TagExecutions},
-		Description: "What runs or waits in it ends.",
+		Description: "Running and waiting executions of the context end.",
 	}, o.deleteContext)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "restart-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/restart", DefaultStatus: http.StatusNoContent,
 		Summary: "Restart a context", Tags: []string{httpapi.TagExecutions},
-		Description: "What runs in it ends, and its variables are lost; what waits goes on in a fresh interpreter.",
+		Description: "The running execution ends, and the variables are lost. Waiting executions continue in a fresh interpreter.",
 	}, o.restartContext)
 	o.registerQuestions(api)
 }
 
 // questionBody is the body of a question to a context.
 type questionBody struct {
-	Code     string          `json:"code" doc:"The code so far. None of it is run."`
-	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
-	Language string          `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
-	Timeout  *param.Duration `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
+	Code     string          `json:"code" doc:"The code, which is not run."`
+	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"Position of the cursor in Unicode code points. Default: the end of the code."`
+	Language string          `json:"language,omitempty" doc:"Language of the context. If given, a missing context is created, as before a first execution."`
+	Timeout  *param.Duration `json:"timeout,omitempty" doc:"Longest wait for the context to become free, and then for the answer: 100ms to 10s. Default: 3s."`
 }
 
 func (b questionBody) question(kind yurt.QuestionKind) yurt.Question {
@@ -87,11 +87,11 @@ func (b questionBody) question(kind yurt.QuestionKind) yurt.Question {
 
 // inspectBody is the body of an inspection.
 type inspectBody struct {
-	Code     string          `json:"code" doc:"The code so far. None of it is run."`
-	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"The place in the code, in Unicode code points. Default its end."`
-	Language string          `json:"language,omitempty" doc:"Of the context. With it the context is made where there is none of the name, as before the first execution."`
-	Timeout  *param.Duration `json:"timeout,omitempty" doc:"How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s."`
-	Detail   int             `json:"detail,omitempty" minimum:"0" maximum:"1" doc:"0, or 1 for the source code too."`
+	Code     string          `json:"code" doc:"The code, which is not run."`
+	Cursor   *int            `json:"cursor,omitempty" minimum:"0" maximum:"1048576" doc:"Position of the cursor in Unicode code points. Default: the end of the code."`
+	Language string          `json:"language,omitempty" doc:"Language of the context. If given, a missing context is created, as before a first execution."`
+	Timeout  *param.Duration `json:"timeout,omitempty" doc:"Longest wait for the context to become free, and then for the answer: 100ms to 10s. Default: 3s."`
+	Detail   int             `json:"detail,omitempty" minimum:"0" maximum:"1" doc:"0; 1 adds the source code."`
 }
 
 type (
@@ -109,23 +109,23 @@ type (
 	inspectOutput  struct{ Body yurt.Inspection }
 )
 
-const askedErrors = "Questions take their turn among the executions of the context and are none themselves: they are neither recorded nor counted. " +
-	"A context that stays busy for the timeout is the error `context_busy`; one that is not there, without a `language`, `context_not_found`; " +
-	"a language whose interpreter answers no questions, which is one without the ability `completion`, `not_supported`. " +
-	"An interpreter that does not answer within the timeout is interrupted, its variables are kept, and the error is `deadline_exceeded`."
+const askedErrors = "A question waits for the executions of the context before it. It is not an execution: it is neither recorded nor counted. " +
+	"The error is `context_busy` if the context stays busy for the timeout, `context_not_found` if the context does not exist and the request has no `language`, " +
+	"and `not_supported` for a language without the ability `completion`. " +
+	"If the interpreter does not answer within the timeout, it is interrupted and keeps its variables, and the error is `deadline_exceeded`."
 
 func (o operations) registerQuestions(api *httpapi.API) {
 	httpapi.Register(api, huma.Operation{
 		OperationID: "complete-in-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/complete",
-		Summary: "Say how code in a context may go on", Tags: []string{httpapi.TagExecutions},
-		Description: "Names, attributes, modules, keys and files that fit at the cursor, at most 1000. " + askedErrors,
+		Summary: "Complete code in a context", Tags: []string{httpapi.TagExecutions},
+		Description: "Returns the names, attributes, modules, keys and files that fit at the cursor, at most 1000. " + askedErrors,
 	}, o.complete)
 	httpapi.DocumentBody[questionBody](api, http.MethodPost, "/sessions/{id}/contexts/{name}/complete", "Question", "A module in an import", map[string]any{"code": "import ma", "language": "python"})
 	httpapi.Narrow[questionBody](api, "Question", questionBounds())
 	httpapi.Register(api, huma.Operation{
 		OperationID: "inspect-in-context", Method: http.MethodPost, Path: "/sessions/{id}/contexts/{name}/inspect",
-		Summary: "Say what a name in a context stands for", Tags: []string{httpapi.TagExecutions},
-		Description: "The signature, type and documentation of the name at the cursor, or of the function in whose arguments the cursor is. " + askedErrors,
+		Summary: "Describe a name in a context", Tags: []string{httpapi.TagExecutions},
+		Description: "Returns the signature, type and documentation of the name at the cursor, or of the function whose arguments surround the cursor. " + askedErrors,
 	}, o.inspect)
 	httpapi.DocumentBody[inspectBody](api, http.MethodPost, "/sessions/{id}/contexts/{name}/inspect", "InspectQuestion", "A function", map[string]any{"code": "print", "language": "python"})
 	httpapi.Narrow[inspectBody](api, "InspectQuestion", questionBounds())

@@ -27,14 +27,14 @@ type (
 	containerOutput  struct{ Body yurt.Sandbox }
 	containerList    struct {
 		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
-		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
 func (o operations) registerContainers(api *httpapi.API) {
 	httpapi.Register(api, huma.Operation{
 		OperationID: "list-containers", Method: http.MethodGet, Path: "/containers",
-		Summary: "List the sandboxes under the sessions", Tags: []string{httpapi.TagContainers},
+		Summary: "List the sandboxes, warm ones included", Tags: []string{httpapi.TagContainers},
 	}, o.listContainers)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "get-container", Method: http.MethodGet, Path: "/containers/{id}",

@@ -18,14 +18,14 @@ import (
 type (
 	listNodesInput struct {
 		paging.WholeParams
-		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only nodes whose name begins so."`
-		Healthy    string `query:"healthy" enum:"true,false" doc:"Only nodes that answer, or only those that do not."`
-		Draining   string `query:"draining" enum:"true,false" doc:"Only nodes that drain, or only those that do not."`
+		NamePrefix string `query:"name_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only nodes whose name begins with this text."`
+		Healthy    string `query:"healthy" enum:"true,false" doc:"true: only nodes that answer; false: only nodes that do not."`
+		Draining   string `query:"draining" enum:"true,false" doc:"true: only nodes that drain; false: only nodes that do not."`
 	}
 	nodesOutput struct{ Body nodeList }
 	nodeList    struct {
-		Nodes      []yurt.NodeInfo `json:"nodes" doc:"By name."`
-		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Nodes      []yurt.NodeInfo `json:"nodes" doc:"Sorted by name."`
+		NextCursor string          `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	nodeInput struct {
 		Node string `path:"node" doc:"Name of the node." example:"node-1"`
@@ -35,7 +35,7 @@ type (
 		httpapi.JSONBody[drainBody]
 	}
 	drainBody struct {
-		Grace *param.Duration `json:"grace,omitempty" doc:"How long the sessions on it may go on, 0s to 24h; default 5m." example:"\"2m\""`
+		Grace *param.Duration `json:"grace,omitempty" doc:"Time that sessions on the node may still run, 0s to 24h. Default: 5m." example:"\"2m\""`
 	}
 	drainOutput struct{ Body yurt.Drain }
 )
@@ -46,18 +46,18 @@ func (o operations) registerNodes(api *httpapi.API) {
 	httpapi.Register(api, huma.Operation{
 		OperationID: "list-nodes", Method: http.MethodGet, Path: "/nodes",
 		Summary: "List the nodes", Tags: []string{httpapi.TagNodes},
-		Description: "What each has ready, what sessions have of it, and what it can still take, as it was last heard.",
+		Description: "Returns each node's last known state: its warm sandboxes, its slots and those in use by sessions, and its free resources.",
 	}, o.listNodes)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "drain-node", Method: http.MethodPost, Path: drainPath,
-		Summary: "Have a node take nothing new", Tags: []string{httpapi.TagNodes},
-		Description: "The sessions on it are told so in their events, have `ends_by` set, and are ended then. It stays so over restarts, until it is undone.",
+		Summary: "Drain a node", Tags: []string{httpapi.TagNodes},
+		Description: "The node takes no new sessions. Its sessions get an event and the time `ends_by`, at which they are ended. The drain lasts, also over restarts, until it is deleted.",
 	}, o.drainNode)
 	httpapi.DocumentBody[drainBody](api, http.MethodPost, drainPath, "DrainNode", "Two minutes for the sessions on it", map[string]any{"grace": "2m"})
 	httpapi.Register(api, huma.Operation{
 		OperationID: "undrain-node", Method: http.MethodDelete, Path: drainPath,
-		Summary: "Have a node that drains take sessions again", Tags: []string{httpapi.TagNodes},
-		Description: "The sessions that are still on it go on as before.",
+		Summary: "End the drain of a node", Tags: []string{httpapi.TagNodes},
+		Description: "The node takes sessions again. The sessions that are still on it continue.",
 	}, o.undrainNode)
 }
 

@@ -17,8 +17,8 @@ const poolPath = "/pools/{template}"
 
 // poolBody is the body of PUT /pools/{template}.
 type poolBody struct {
-	Min *int `json:"min,omitempty" minimum:"0" maximum:"100" doc:"How many are always kept ready. Without it that stays as it is."`
-	Max *int `json:"max,omitempty" minimum:"0" maximum:"100" doc:"How many demand may raise that to, at least min. Without it that stays as it is, but for a min above it, which raises it to twice min. With 0 for both the pool keeps no sandbox."`
+	Min *int `json:"min,omitempty" minimum:"0" maximum:"100" doc:"Number of sandboxes that are always kept ready. If left out, it does not change."`
+	Max *int `json:"max,omitempty" minimum:"0" maximum:"100" doc:"Largest number of ready sandboxes when demand grows, at least min. If left out, it does not change, unless min is above it: then it becomes twice min. If both are 0, the pool keeps no sandbox."`
 }
 
 type (
@@ -32,12 +32,12 @@ type (
 	poolOutput     struct{ Body yurt.Pool }
 	listPoolsInput struct {
 		paging.WholeParams
-		TemplatePrefix string `query:"template_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only pools of templates whose name begins so."`
+		TemplatePrefix string `query:"template_prefix" maxLength:"64" pattern:"^[A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores" doc:"Only pools of templates whose name begins with this text."`
 	}
 	poolsOutput struct{ Body poolList }
 	poolList    struct {
-		Pools      []yurt.Pool `json:"pools" doc:"By template; of those that have one."`
-		NextCursor string      `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+		Pools      []yurt.Pool `json:"pools" doc:"The pools, sorted by template. Templates without a pool are left out."`
+		NextCursor string      `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 )
 
@@ -45,22 +45,22 @@ func (o operations) registerPools(api *httpapi.API) {
 	httpapi.Register(api, huma.Operation{
 		OperationID: "list-pools", Method: http.MethodGet, Path: "/pools",
 		Summary: "List the warm pools", Tags: []string{httpapi.TagTemplates},
-		Description: "Their sizes, how many sandboxes demand asks for (`target`), are `ready` and being made (`pending`), how many claims found one (`hit_rate`, 0 to 1), how long one more takes to make, and why the last could not be made (`failure`), if so. It counts since the server was started; of several controllers only the one that leads refills, and counts that.",
+		Description: "Each pool has its limits, the number of sandboxes that demand needs (`target`), that are `ready` and that are being made (`pending`), the share of claims that found a ready sandbox (`hit_rate`, 0 to 1), the time to make one more, and the reason of the last failure (`failure`). Counters begin at the server's start. Of several controllers, only the leader refills pools and counts it.",
 	}, o.listPools)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "get-pool", Method: http.MethodGet, Path: poolPath,
-		Summary: "Look at the warm pool of a template", Tags: []string{httpapi.TagTemplates},
-		Description: "Of a template that keeps none, `max` is 0.",
+		Summary: "Show the warm pool of a template", Tags: []string{httpapi.TagTemplates},
+		Description: "For a template without a warm pool, `max` is 0.",
 	}, o.getPool)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "unset-pool", Method: http.MethodDelete, Path: poolPath,
-		Summary: "Have the warm pool of a template sized by the template again", Tags: []string{httpapi.TagTemplates},
-		Description: "It answers with the pool, which has the size that the template gives from then on. One that was given no other size it leaves alone.",
+		Summary: "Reset the size of a template's warm pool", Tags: []string{httpapi.TagTemplates},
+		Description: "Responds with the pool, which has the template's size again. Without an own size, the pool does not change.",
 	}, o.unsetPool)
 	httpapi.Register(api, huma.Operation{
 		OperationID: "set-pool", Method: http.MethodPut, Path: poolPath,
-		Summary: "Give the warm pool of a template another size", Tags: []string{httpapi.TagTemplates},
-		Description: "In place of what the template says, until the size is deleted. What the body leaves out stays as it is.",
+		Summary: "Change the size of a template's warm pool", Tags: []string{httpapi.TagTemplates},
+		Description: "The size overrides the template's until it is reset. Members that the body leaves out do not change.",
 	}, o.setPool)
 	httpapi.DocumentBody[poolBody](api, http.MethodPut, poolPath, "PoolSize", "One or two sandboxes", map[string]any{"min": 1, "max": 2})
 }

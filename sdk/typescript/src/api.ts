@@ -6,7 +6,7 @@ export interface components {
     schemas: {
         ArchiveRequest: {
             /**
-             * @description The directory to pack; default the workspace.
+             * @description Directory to pack. Default: the workspace.
              * @example build
              */
             path?: string | null;
@@ -18,9 +18,9 @@ export interface components {
             size: number;
         };
         AuditList: {
-            /** @description Newest first. An entry is there within a second or so of its request. */
+            /** @description Newest first. An entry appears about a second after its request. */
             entries: components["schemas"]["Entry"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         ByteRange: {
@@ -38,12 +38,12 @@ export interface components {
         Completion: {
             /**
              * Format: int64
-             * @description Where that text ends.
+             * @description End of that text.
              */
             cursor_end: number;
             /**
              * Format: int64
-             * @description Where the text begins that a match takes the place of, in Unicode code points.
+             * @description Start of the text that a match replaces, in Unicode code points.
              */
             cursor_start: number;
             matches: components["schemas"]["Match"][];
@@ -51,7 +51,7 @@ export interface components {
         ContainerList: {
             /** @description Oldest first. */
             containers: components["schemas"]["Sandbox"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         Context: {
@@ -66,9 +66,9 @@ export interface components {
             state: string;
         };
         ContextList: {
-            /** @description By name; at most 16. */
+            /** @description Sorted by name; at most 16. */
             contexts: components["schemas"]["Context"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         CreatedKey: {
@@ -76,51 +76,51 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description From then on it opens no door; absent for a key that does not expire.
+             * @description Time at which the key expires; absent if it does not expire.
              */
             expires_at?: string;
             id: string;
-            /** @description The key itself. It is shown this once. */
+            /** @description The key itself. Only this response has it. */
             key: string;
             /**
              * Format: date-time
-             * @description When it was last used, to the minute; absent for a key that was not used.
+             * @description Time of the last use, to the minute; absent for an unused key.
              */
             last_used_at?: string;
-            /** @description For its users to tell it by. */
+            /** @description A label that tells people the purpose of the key. */
             name?: string;
-            /** @description Of the API key that made it, of a session token: the token ends with it. */
+            /** @description Of a session token: id of the API key that created it. The token expires with that key. */
             parent_id?: string;
             /** Format: date-time */
             revoked_at?: string;
             scopes: string[] | null;
-            /** @description Of the one session that it is for, of a session token. */
+            /** @description Of a session token: id of its session. */
             session_id?: string;
             tenant: string;
         };
         CreateKeyBody: {
             /**
-             * @description After which it opens no door, 1s to ten years. Default never.
+             * @description Time until the key expires, 1s to ten years. Default: never.
              * @example 30
              * @example 30s
              */
             expires_in?: number | string | null;
-            /** @description For its users to tell it by. */
+            /** @description A label that tells people the purpose of the key. */
             name?: string | null;
-            /** @description What it lets its users do. */
+            /** @description Scopes: the operations that the key allows. */
             scopes: ("sessions:read" | "sessions:write" | "sessions:execute" | "files" | "templates" | "pools" | "nodes" | "admin")[];
-            /** @description Whose key it is. Default the caller's tenant; the operator may name another. */
+            /** @description Tenant of the key. Default: the caller's tenant; an operator can name another. */
             tenant?: string | null;
         };
         CreateSessionBody: {
-            /** @description Whose session it is. It is placed where sessions of the same agent were, if that can be. */
+            /** @description Id of the agent that uses the session. Sessions of the same agent are placed on the same node if possible. */
             agent_id?: string | null;
-            /** @description Environment of everything that runs in it. Never shown again. */
+            /** @description Environment variables of all executions in the session. The API never returns them. */
             env?: {
                 [key: string]: string;
             } | null;
             /**
-             * @description Files by path, relative to /workspace, where they are before the session is ready: owned by its user, with mode 0644. At most 256, 16Mi together. Not with reuse.
+             * @description Files by path relative to /workspace, written before the session is ready, owned by its user, with mode 0644. At most 256 files, together 16Mi. Not allowed with reuse.
              * @example {
              *       "lib.py": "answer = 42",
              *       "main.py": "import lib; print(lib.answer)"
@@ -133,33 +133,33 @@ export interface components {
                 };
             } | null;
             /**
-             * @description Since the last use, 1s to 168h. Default the template's.
+             * @description Time without use after which the session ends, 1s to 168h. Default: the template's.
              * @example 30
              * @example 30s
              */
             idle_timeout?: number | string | null;
-            /** @description At most 64 entries to find it by. */
+            /** @description Labels for finding the session, at most 64. */
             metadata?: {
                 [key: string]: string;
             } | null;
             /**
-             * @description ephemeral: one execution; persistent: many, until it ends. Default persistent.
+             * @description ephemeral: for one execution; persistent: for many, until the session ends. Default: persistent.
              * @enum {string|null}
              */
             mode?: "ephemeral" | "persistent" | null;
             network?: components["schemas"]["NetworkBody"] | null;
             resources?: components["schemas"]["ResourcesBody"] | null;
-            /** @description Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id, and not mode ephemeral. */
+            /** @description Return the agent's live persistent session if it has the same template, resources and environment; a paused session is resumed. Requires agent_id; not allowed with mode ephemeral. */
             reuse?: boolean | null;
             /** @description Not supported yet. */
             snapshot_id?: string | null;
             /**
-             * @description Name of the template. Default default, which has every language of the host.
+             * @description Name of the template. Default: the template default, which has all languages of the host.
              * @example default
              */
             template_id?: string | null;
             /**
-             * @description Lifetime, 1s to 168h. Default the template's.
+             * @description Lifetime, 1s to 168h. Default: the template's.
              * @example 30
              * @example 30s
              */
@@ -167,12 +167,12 @@ export interface components {
         };
         CreateTokenBody: {
             /**
-             * @description After which it opens no door, 1s to 24h, and not after the caller's key. Default 1h.
+             * @description Time until the token expires, 1s to 24h. It also expires with the caller's key. Default: 1h.
              * @example 30
              * @example 30s
              */
             expires_in?: number | string | null;
-            /** @description What the token lets its holder do, of what the caller may do. */
+            /** @description Scopes of the token. They must be among the caller's. */
             scopes: ("sessions:read" | "sessions:write" | "sessions:execute" | "files")[];
         };
         DisplayEvent: {
@@ -195,90 +195,90 @@ export interface components {
         };
         DrainBody: {
             /**
-             * @description How long the sessions on it may go on, 0s to 24h; default 5m.
+             * @description Time that sessions on the node may still run, 0s to 24h. Default: 5m.
              * @example 2m
              */
             grace?: number | string | null;
         };
         Entry: {
             /**
-             * @description The operation of this document, the tool of MCP behind mcp:, or the kind of event.
+             * @description Operation id of this API, MCP tool with the prefix mcp:, or kind of event.
              * @example create-session
              */
             action: string;
-            /** @description From which the request came. */
+            /** @description Network address of the client. */
             address?: string;
             /**
              * Format: date-time
-             * @description When the request came, or the event happened.
+             * @description Time of the request or of the event.
              */
             at: string;
             /**
              * Format: int64
-             * @description How many requests or events the entry stands for: a flood has one entry a second.
+             * @description Number of requests or events in the entry: a flood has one entry per second.
              */
             count: number;
             /**
-             * @description allowed: it was done; denied: the caller might not; failed: it could not be done; event: it happened by itself.
+             * @description allowed: the request was carried out; denied: the caller lacked permission; failed: the request failed; event: not caused by a request.
              * @enum {string}
              */
             decision: "allowed" | "denied" | "failed" | "event";
-            /** @description Why it was denied, or the event in words. */
+            /** @description Reason of a denial, or the event in words. */
             detail?: string;
             /** @example aud_4tqzplnr3mzsyzsylstojxrtb4 */
             id: string;
-            /** @description Of the API key of the caller; absent on a server without keys. */
+            /** @description Id of the caller's API key; absent on a server without keys. */
             key_id?: string;
-            /** @description Names the request in the server's log. */
+            /** @description The request's id in the server's log. */
             request_id?: string;
-            /** @description That the action was about. */
+            /** @description Id of the session that the action concerned. */
             session_id?: string;
             /**
              * Format: int64
-             * @description Of the answer, in HTTP.
+             * @description HTTP status of the response.
              */
             status?: number;
-            /** @description Of the caller, as the issuer of its token names it; absent for the holder of an API key. */
+            /** @description The caller's name in the token of its issuer; absent for the holder of an API key. */
             subject?: string;
             /** @description The path of the request, without its query. */
             target?: string;
-            /** @description Of the caller, or of the session of an event; absent for a caller that is not known. */
+            /** @description Tenant of the caller, or of the event's session; absent for an unknown caller. */
             tenant?: string;
         };
         EventBody: {
             /** Format: date-time */
             at: string;
-            /** @description Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for. */
+            /** @description Of the events stdout and stderr: output. Of response: a piece of a Lambda function's streamed response. Of progress: output of the package manager, or the reason for which the execution waits. */
             data?: string;
-            /** @description In place of data, for what is not UTF-8. */
+            /** @description Replaces data if the output is not UTF-8. */
             data_base64?: string;
-            /** @description Of display: what code in a context shows. */
+            /** @description Of the event display: a value that code in a context shows. */
             display?: components["schemas"]["DisplayEvent"];
-            /** @description Of started: the record as it began. */
+            /** @description Of the event started: the record of the execution. */
             execution?: components["schemas"]["Execution"];
-            /** @description Of started. */
+            /** @description Of the event started: id of the execution. */
             execution_id?: string;
-            /** @description Of gap: events that are not kept any more, in whose place it is. Its seq is that of the last of them. */
+            /** @description Of the event gap: the lost events that it replaces. Its seq is the number of the last of them. */
             gap?: components["schemas"]["Gap"];
-            /** @description Of started: what comes before the code runs, and may take long in silence. */
+            /** @description Of the event started: the steps before the code runs, which can take long without output. */
             phases?: ("install" | "compile")[];
-            /** @description Of ended. */
+            /** @description Of the event ended: the result. */
             result?: components["schemas"]["Result"];
             /**
              * Format: int64
-             * @description Counts from 1; the id of the event.
+             * @description Number of the event, from 1; also the event's id.
              */
             seq: number;
             /** @enum {string} */
             type: "started" | "progress" | "stdout" | "stderr" | "display" | "response" | "gap" | "ended";
         };
         ExecuteBody: {
-            /** @description Arguments of the program that code or entry is. */
+            /** @description Command-line arguments for the code or the entry. */
             args?: string[] | null;
-            /** @description Answer at once with the record of the execution. */
+            /** @description Respond at once with the record of the execution. */
             async?: boolean | null;
             /**
-             * @description Source text: of a snippet, or of a handler.
+             * @description Source code of a snippet or a handler.
              * @example print(6 * 7)
              */
             code?: string | null;
@@ -297,28 +297,28 @@ export interface components {
              *     }
              */
             context?: string | Record<string, never> | null;
-            /** @description Working directory; relative ones begin at /workspace, which is the default. */
+            /** @description Working directory, absolute or relative to /workspace. Default: /workspace. */
             cwd?: string | null;
             /**
-             * @description Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Of code, manifests among files, such as requirements.txt, count too. A handler with a command has them as well, the client that serves it among them.
+             * @description Packages to install first, in the notation of the language's package manager. They are kept, so that later executions need no installation. For code, manifests among files, such as requirements.txt, count too. For a handler with a command, they include the runtime client that serves it.
              * @example [
              *       "numpy==2.1.0"
              *     ]
              */
             dependencies?: string[] | null;
             /**
-             * @description File to run in place of code: one of files, or one that is in the working directory already.
+             * @description File to run instead of code: one of files, or a file that is in the working directory already.
              * @example src/main.py
              */
             entry?: string | null;
-            /** @description Added to the session's environment. Never shown again. */
+            /** @description Variables that are added to the session's environment. The API never returns them. */
             env?: {
                 [key: string]: string;
             } | null;
-            /** @description What the handler is called with. Its member __timeout wins over timeout and is not passed on. */
+            /** @description The handler's argument. Its member __timeout overrides timeout and is not passed on. */
             event?: unknown;
             /**
-             * @description Files of a project, by path: written to the working directory first, where they stay.
+             * @description Files of a project by path. They are written to the working directory first and stay there.
              * @example {
              *       "lib.py": "answer = 42",
              *       "main.py": "import lib; print(lib.answer)"
@@ -331,39 +331,39 @@ export interface components {
                 };
             } | null;
             /**
-             * @description Name of the function in the code to call with the event. Default handler, when there is an event, and for code that only defines things and that function among them. Null: the code is run as it is. With a command: what the program serves, which asks the Lambda Runtime API for its events.
+             * @description Name of the function in the code to call with the event. Default: `handler` if the request has an event, or if the code only defines things, that function among them. Null runs the code without calling a function. With a command, the name of the handler in the program, which gets its events from the Lambda Runtime API.
              * @example handler
              */
             handler?: string | null;
             /**
-             * @description Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime.
+             * @description Language of the code, or of the dependencies of a handler with a command. Optional if the template has one runtime.
              * @example python
              */
             language?: string | null;
             /**
-             * @description If the connection of this request ends before the execution does: continue (the default), or interrupt it, as DELETE of the execution would. Not with async, whose client does not wait.
+             * @description If the connection of this request ends before the execution: continue the execution (the default), or interrupt it like DELETE of the execution. Not allowed with async, whose client does not wait.
              * @enum {string|null}
              */
             on_disconnect?: "continue" | "interrupt" | null;
             /**
-             * @description Of each stream; more is cut and reported. Default 8Mi, at most 64Mi.
+             * @description Most output to keep of each stream; further output is dropped and reported. Default: 8Mi, at most 64Mi.
              * @example 8388608
              * @example 8Mi
              */
             output_limit?: number | string | null;
             /** @description Standard input, as text. */
             stdin?: string | null;
-            /** @description More may be written to it while it runs. */
+            /** @description Keep standard input open, for more input during the execution. */
             stdin_open?: boolean | null;
-            /** @description Answer with its events as they come, as text/event-stream. */
+            /** @description Respond with the events of the execution as they occur, as text/event-stream. */
             stream?: boolean | null;
             /**
-             * @description 1ms to 3600s. Default the template's, which is 300s unless it says otherwise.
+             * @description Time limit, 1ms to 3600s. Default: the template's, which is 300s unless the template sets another.
              * @example 30
              * @example 30s
              */
             timeout?: number | string | null;
-            /** @description Stdin, which is open, stdout and stderr are a terminal of this size. */
+            /** @description Connect stdin, stdout and stderr to a terminal of this size. Stdin stays open. */
             tty?: components["schemas"]["TerminalBody"] | null;
         };
         Execution: {
@@ -379,7 +379,7 @@ export interface components {
         ExecutionBody: {
             /** Format: date-time */
             created_at: string;
-            /** @description The same as id: the name that ?execution_id= has. */
+            /** @description The same as id, under the name of the parameter ?execution_id=. */
             execution_id: string;
             id: string;
             kind: string;
@@ -394,9 +394,9 @@ export interface components {
             type: string;
         };
         ExecutionList: {
-            /** @description Newest first, without their results. */
+            /** @description The executions without results, newest first. */
             executions: components["schemas"]["Execution"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         FileEventBody: {
@@ -404,7 +404,7 @@ export interface components {
             path: string;
             /**
              * Format: int64
-             * @description Counts from 1 on each connection.
+             * @description Number of the event, from 1 on each connection.
              */
             seq: number;
             type: string;
@@ -421,9 +421,9 @@ export interface components {
             type: string;
         };
         FileList: {
-            /** @description By name, a directory before what it holds. Links are not followed. */
+            /** @description Sorted by name, a directory before its contents. Links are not followed. */
             files: components["schemas"]["FileInfo"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         FilePatch: {
@@ -432,10 +432,10 @@ export interface components {
              * @example 755
              */
             mode?: string | null;
-            /** @description A file that is at the new path is replaced. A directory never is. */
+            /** @description Replace an existing file at the new path. A directory is never replaced. */
             overwrite?: boolean | null;
             /**
-             * @description Moves it to here. Directories are made.
+             * @description Move the file to this path. Missing directories are created.
              * @example data/old.csv
              */
             path?: string | null;
@@ -443,43 +443,43 @@ export interface components {
         Gap: {
             /**
              * Format: int64
-             * @description Number of the first event that is missing.
+             * @description Number of the first missing event.
              */
             from: number;
-            /** @description What they had of stderr. */
+            /** @description Range of stderr in the missing events. */
             stderr?: components["schemas"]["ByteRange"];
-            /** @description What they had of stdout. */
+            /** @description Range of stdout in the missing events. */
             stdout?: components["schemas"]["ByteRange"];
             /**
              * Format: int64
-             * @description Number of the last event that is missing. Absent where it is not known how many there were.
+             * @description Number of the last missing event. Absent if the number of missing events is unknown.
              */
             to?: number;
         };
         InspectBody: {
-            /** @description The code so far. None of it is run. */
+            /** @description The code, which is not run. */
             code: string;
             /**
              * Format: int64
-             * @description The place in the code, in Unicode code points. Default its end.
+             * @description Position of the cursor in Unicode code points. Default: the end of the code.
              */
             cursor?: number | null;
             /**
              * Format: int64
-             * @description 0, or 1 for the source code too.
+             * @description 0; 1 adds the source code.
              */
             detail?: number | null;
-            /** @description Of the context. With it the context is made where there is none of the name, as before the first execution. */
+            /** @description Language of the context. If given, a missing context is created, as before a first execution. */
             language?: string | null;
             /**
-             * @description How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s.
+             * @description Longest wait for the context to become free, and then for the answer: 100ms to 10s. Default: 3s.
              * @example 3
              * @example 3s
              */
             timeout?: number | string | null;
         };
         Inspection: {
-            /** @description What is known, by MIME type; text/plain is there if anything is. Empty where nothing was found. */
+            /** @description The description by MIME type, always with text/plain. Empty if the name was not found. */
             data: {
                 [key: string]: unknown;
             };
@@ -495,51 +495,51 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description From then on it opens no door; absent for a key that does not expire.
+             * @description Time at which the key expires; absent if it does not expire.
              */
             expires_at?: string;
             id: string;
             /**
              * Format: date-time
-             * @description When it was last used, to the minute; absent for a key that was not used.
+             * @description Time of the last use, to the minute; absent for an unused key.
              */
             last_used_at?: string;
-            /** @description For its users to tell it by. */
+            /** @description A label that tells people the purpose of the key. */
             name?: string;
-            /** @description Of the API key that made it, of a session token: the token ends with it. */
+            /** @description Of a session token: id of the API key that created it. The token expires with that key. */
             parent_id?: string;
             /** Format: date-time */
             revoked_at?: string;
             scopes: string[] | null;
-            /** @description Of the one session that it is for, of a session token. */
+            /** @description Of a session token: id of its session. */
             session_id?: string;
             tenant: string;
         };
         KeyList: {
-            /** @description Newest first; revoked and expired ones are kept for 30 days. */
+            /** @description Newest first. Revoked and expired keys are kept for 30 days. */
             keys: components["schemas"]["Key"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         LogBody: {
             /** Format: date-time */
             at: string;
             data?: string;
-            /** @description In place of data, for output that is not UTF-8. */
+            /** @description Replaces data if the output is not UTF-8. */
             data_base64?: string;
             execution_id?: string;
             /** @enum {string} */
             type: "stdout" | "stderr" | "ended";
         };
         LogList: {
-            /** @description The newest execution last. */
+            /** @description The output, the newest execution last. */
             logs: components["schemas"]["LogBody"][] | null;
-            /** @description There was more before. */
+            /** @description Older output was left out. */
             truncated: boolean;
         };
         Match: {
             text: string;
-            /** @description What it is: function, class, module, instance, property, keyword, statement, key, path, or as the interpreter names it. */
+            /** @description Kind of the match: function, class, module, instance, property, keyword, statement, key, path, or the interpreter's own name for it. */
             type?: string;
         };
         MemoryPromise: {
@@ -580,7 +580,7 @@ export interface components {
         };
         NetworkBody: {
             /**
-             * @description What the sandbox can reach.
+             * @description Networks that the sandbox can reach.
              * @enum {string}
              */
             mode: "none";
@@ -606,9 +606,9 @@ export interface components {
             };
         };
         NodeList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By name. */
+            /** @description Sorted by name. */
             nodes: components["schemas"]["NodeInfo"][] | null;
         };
         Placement: {
@@ -647,44 +647,44 @@ export interface components {
         PoolBody: {
             /**
              * Format: int64
-             * @description How many demand may raise that to, at least min. Without it that stays as it is, but for a min above it, which raises it to twice min. With 0 for both the pool keeps no sandbox.
+             * @description Largest number of ready sandboxes when demand grows, at least min. If left out, it does not change, unless min is above it: then it becomes twice min. If both are 0, the pool keeps no sandbox.
              */
             max?: number | null;
             /**
              * Format: int64
-             * @description How many are always kept ready. Without it that stays as it is.
+             * @description Number of sandboxes that are always kept ready. If left out, it does not change.
              */
             min?: number | null;
         };
         PoolList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By template; of those that have one. */
+            /** @description The pools, sorted by template. Templates without a pool are left out. */
             pools: components["schemas"]["Pool"][] | null;
         };
         PreparedNodes: {
-            /** @description The nodes that have the template's image and packages, by name. */
+            /** @description The nodes that have the template's image and packages, sorted by name. */
             nodes: string[] | null;
         };
         Problem: {
-            /** @description Names the kind of error; it never changes. */
+            /** @description Code of the error, which is the same in every release. */
             code: string;
-            /** @description What was wrong, what is allowed, and what to do. */
+            /** @description Describes the error, the allowed values and the next step. */
             detail: string;
-            /** @description Every error, when there are several. */
+            /** @description All errors, if there are several. */
             errors?: components["schemas"]["ProblemDetail"][] | null;
-            /** @description Dotted path of the input that was wrong. */
+            /** @description Dotted path of the wrong input. */
             field?: string;
-            /** @description Which quota of the tenant is exceeded, of an error with the code quota_exceeded. */
+            /** @description The exceeded quota, for an error with the code quota_exceeded. */
             quota?: components["schemas"]["QuotaUse"];
-            /** @description Names the request in the server's log. */
+            /** @description The request's id in the server's log. */
             request_id?: string;
             /**
              * Format: int64
              * @description The HTTP status.
              */
             status: number;
-            /** @description The code in words. */
+            /** @description Title of the error, in words. */
             title: string;
             /**
              * @description URN of the code.
@@ -694,7 +694,7 @@ export interface components {
         };
         ProblemDetail: {
             code: string;
-            /** @description Where it was, such as query.limit or body.env. */
+            /** @description Place of the input, such as query.limit or body.env. */
             location?: string;
             message: string;
         };
@@ -711,17 +711,17 @@ export interface components {
             state: string;
         };
         ProcessList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By number. Those that outlived their execution are among them. */
+            /** @description Sorted by number, including processes that have outlived their execution. */
             processes: components["schemas"]["Process"][] | null;
         };
         PushBody: {
-            /** @description For a template, the name of the one that it was made from. That one cannot be deleted as long as this one is there. */
+            /** @description The base of each template, by name. The base cannot be deleted while the template exists. */
             extends?: {
                 [key: string]: string;
             } | null;
-            /** @description Templates whose name is taken are replaced; otherwise they are refused. */
+            /** @description Replace existing templates of the same names. Without it, they make the request fail. */
             replace?: boolean | null;
             templates: {
                 dependencies?: {
@@ -826,17 +826,17 @@ export interface components {
             templates: components["schemas"]["Template"][] | null;
         };
         QuestionBody: {
-            /** @description The code so far. None of it is run. */
+            /** @description The code, which is not run. */
             code: string;
             /**
              * Format: int64
-             * @description The place in the code, in Unicode code points. Default its end.
+             * @description Position of the cursor in Unicode code points. Default: the end of the code.
              */
             cursor?: number | null;
-            /** @description Of the context. With it the context is made where there is none of the name, as before the first execution. */
+            /** @description Language of the context. If given, a missing context is created, as before a first execution. */
             language?: string | null;
             /**
-             * @description How long to wait until what runs in the context has ended, and then for the answer: 100ms to 10s, default 3s.
+             * @description Longest wait for the context to become free, and then for the answer: 100ms to 10s. Default: 3s.
              * @example 3
              * @example 3s
              */
@@ -850,7 +850,7 @@ export interface components {
             cpu?: number;
             /**
              * Format: int64
-             * @description Sessions that are made within a minute.
+             * @description Sessions that are created per minute.
              */
             creates_per_minute?: number;
             /**
@@ -860,7 +860,7 @@ export interface components {
             disk?: number;
             /**
              * Format: int64
-             * @description Executions at once.
+             * @description Executions that run at the same time.
              */
             executions?: number;
             /**
@@ -870,12 +870,12 @@ export interface components {
             memory?: number;
             /**
              * Format: int64
-             * @description Sessions at once, paused ones included.
+             * @description Sessions at the same time, including paused ones.
              */
             sessions?: number;
             /**
              * Format: int64
-             * @description Bytes of results that are kept. Above it no execution begins; it is looked at every 5 s.
+             * @description Bytes of kept results. Above this quota no execution starts; it is checked every 5 s.
              */
             storage?: number;
         };
@@ -887,7 +887,7 @@ export interface components {
             cpu?: number | null;
             /**
              * Format: int64
-             * @description Sessions that are made within a minute.
+             * @description Sessions that are created per minute.
              */
             creates_per_minute?: number | null;
             /**
@@ -898,7 +898,7 @@ export interface components {
             disk?: number | string | null;
             /**
              * Format: int64
-             * @description Executions at once.
+             * @description Executions that run at the same time.
              */
             executions?: number | null;
             /**
@@ -909,11 +909,11 @@ export interface components {
             memory?: number | string | null;
             /**
              * Format: int64
-             * @description Sessions at once, paused ones included.
+             * @description Sessions at the same time, including paused ones.
              */
             sessions?: number | null;
             /**
-             * @description Results that are kept. Above it no execution begins; it is looked at every 5 s.
+             * @description Size of kept results. Above this quota no execution starts; it is checked every 5 s.
              * @example 536870912
              * @example 512Mi
              */
@@ -922,17 +922,17 @@ export interface components {
         QuotaUse: {
             /**
              * Format: double
-             * @description How much it may use.
+             * @description The quota's limit.
              */
             limit: number;
             /**
-             * @description Of the quota, as GET /usage has it.
+             * @description Name of the quota, as in GET /usage.
              * @example sessions
              */
             name: string;
             /**
              * Format: double
-             * @description How much the tenant uses.
+             * @description The tenant's usage.
              */
             used: number;
         };
@@ -964,18 +964,18 @@ export interface components {
              */
             cpu?: number | string | null;
             /**
-             * @description Of /workspace.
+             * @description Size of /workspace.
              * @example 536870912
              * @example 512Mi
              */
             disk?: number | string | null;
             /**
-             * @description What /workspace is held in: memory, an image on the node's disk, or a directory there that a project quota bounds.
+             * @description Storage of /workspace: memory, an image on the node's disk, or a directory on that disk with a project quota.
              * @enum {string|null}
              */
             disk_kind?: "memory" | "image" | "quota" | null;
             /**
-             * @description Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares.
+             * @description Share of the disk's time relative to other sandboxes, 1 to 1000; 100 is normal. An error on a node without I/O weights.
              * @example 64
              * @example 64
              */
@@ -986,12 +986,12 @@ export interface components {
              */
             memory?: number | string | null;
             /**
-             * @description Processes and threads.
+             * @description Number of processes and threads.
              * @example 64
              * @example 64
              */
             pids?: number | string | null;
-            /** @description Of each process. */
+            /** @description Limits of each process. */
             ulimits?: components["schemas"]["UlimitsBody"] | null;
         };
         Result: {
@@ -1001,7 +1001,7 @@ export interface components {
             error: components["schemas"]["ExecutionError"] | null;
             /**
              * Format: int64
-             * @description Number of an execution in a context among those of its interpreter: 1 for the first, and for the first after a restart. Absent without a context, and where the interpreter ended before it said so.
+             * @description Number of the execution in its context's interpreter: 1 for the first, also after a restart. Absent without a context, and if the interpreter ended before it reported the number.
              */
             execution_count?: number;
             /** Format: int64 */
@@ -1031,7 +1031,7 @@ export interface components {
             error: components["schemas"]["ExecutionError"] | null;
             /**
              * Format: int64
-             * @description Number of an execution in a context among those of its interpreter: 1 for the first, and for the first after a restart. Absent without a context, and where the interpreter ended before it said so.
+             * @description Number of the execution in its context's interpreter: 1 for the first, also after a restart. Absent without a context, and if the interpreter ended before it reported the number.
              */
             execution_count?: number;
             execution_id: string;
@@ -1073,9 +1073,9 @@ export interface components {
             version: string;
         };
         RuntimeList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By name and version. */
+            /** @description Sorted by name and version. */
             runtimes: components["schemas"]["RuntimeInfo"][] | null;
         };
         Sandbox: {
@@ -1162,7 +1162,7 @@ export interface components {
             reason: string;
             /**
              * Format: int64
-             * @description Counts from 1; the id of the event.
+             * @description Number of the event, from 1; also the event's id.
              */
             seq: number;
             to: string;
@@ -1181,9 +1181,9 @@ export interface components {
             timeout: number;
         };
         SessionList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description Newest first; ended ones are kept for a day, or as long as the operator has set. */
+            /** @description Newest first. Ended sessions are kept for a day, or for the time that the operator has set. */
             sessions: components["schemas"]["Session"][] | null;
         };
         SignalBody: {
@@ -1195,15 +1195,15 @@ export interface components {
         };
         StatusBody: {
             status: string;
-            /** @description What is not as it should be, although it can serve. */
+            /** @description Problems of a server that can serve. */
             warnings?: string[] | null;
         };
         StdinBody: {
-            /** @description Text to read. */
+            /** @description Text for the standard input. */
             data?: string | null;
-            /** @description In place of data, for what is not text. */
+            /** @description Replaces data if the input is not text. */
             data_base64?: string | null;
-            /** @description Nothing comes after it; on a terminal, what Ctrl-D does. */
+            /** @description End of the input; on a terminal, like Ctrl-D. */
             eof?: boolean | null;
         };
         Template: {
@@ -1228,36 +1228,36 @@ export interface components {
             warm_pool?: components["schemas"]["WarmPool"];
         };
         TemplateEvent: {
-            /** @description Of progress: what a package manager prints. */
+            /** @description Of the event progress: output of a package manager. */
             data?: string;
-            /** @description Of prepared: the nodes that have the template's image and packages. */
+            /** @description Of the event prepared: the nodes that have the template's image and packages. */
             nodes?: string[] | null;
-            /** @description Of failed. */
+            /** @description Of the event failed: the error. */
             problem?: components["schemas"]["Problem"];
             /**
              * Format: int64
-             * @description Counts from 1; the id of the event.
+             * @description Number of the event, from 1; also the event's id.
              */
             seq: number;
-            /** @description Of created. */
+            /** @description Of the event created: the template. */
             template?: components["schemas"]["Template"];
             /** @enum {string} */
             type: "progress" | "created" | "prepared" | "failed";
         };
         TemplateList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By name. */
+            /** @description Sorted by name. */
             templates: components["schemas"]["Template"][] | null;
         };
         TenantList: {
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
-            /** @description By name: those that have quotas, keys or sessions. */
+            /** @description The tenants with quotas, keys or sessions, sorted by name. */
             tenants: components["schemas"]["TenantUsage"][] | null;
         };
         TenantUsage: {
-            /** @description A quota that is absent is no bound. */
+            /** @description The quotas of the tenant. An absent quota has no limit. */
             quotas: components["schemas"]["Quotas"];
             tenant: string;
             usage: components["schemas"]["Usage"];
@@ -1265,26 +1265,26 @@ export interface components {
         TerminalBody: {
             /**
              * Format: int32
-             * @description 1 to 4096. Default 80.
+             * @description 1 to 4096. Default: 80.
              * @example 80
              */
             cols?: number | null;
             /**
              * Format: int32
-             * @description 1 to 4096. Default 24.
+             * @description 1 to 4096. Default: 24.
              * @example 24
              */
             rows?: number | null;
         };
         TimeoutBody: {
             /**
-             * @description Since the last use, 1s to 168h.
+             * @description Time without use after which the session ends, 1s to 168h.
              * @example 30
              * @example 30s
              */
             idle_timeout?: number | string | null;
             /**
-             * @description Lifetime since its creation, 1s to 168h.
+             * @description Lifetime, counted from the session's creation, 1s to 168h.
              * @example 30
              * @example 30s
              */
@@ -1306,7 +1306,7 @@ export interface components {
         TransitionList: {
             /** @description Oldest first. */
             events: components["schemas"]["Transition"][] | null;
-            /** @description Asks for the next page; empty on the last. */
+            /** @description Cursor of the next page; empty on the last page. */
             next_cursor: string;
         };
         Truncated: {
@@ -1331,19 +1331,19 @@ export interface components {
         };
         UlimitsBody: {
             /**
-             * @description A file that it writes.
+             * @description Largest size of a file that a process writes.
              * @example 536870912
              * @example 512Mi
              */
             fsize?: number | string | null;
             /**
-             * @description Open files.
+             * @description Number of open files of a process.
              * @example 64
              * @example 64
              */
             nofile?: number | string | null;
             /**
-             * @description Stack of its main thread.
+             * @description Stack size of a process's main thread.
              * @example 536870912
              * @example 512Mi
              */
@@ -1360,7 +1360,7 @@ export interface components {
             cpu: number;
             /**
              * Format: int64
-             * @description Sessions that were made within the last minute.
+             * @description Sessions that were created within the last minute.
              */
             creates_per_minute: number;
             /**
@@ -1386,7 +1386,7 @@ export interface components {
         UsageHistory: {
             /** @description Time between two samples. */
             resolution: number;
-            /** @description Oldest first. A time without a sample is one without a session, or one at which no controller ran. */
+            /** @description Oldest first. A sample is missing if the tenant had no session at the time, or if no controller ran. */
             samples: components["schemas"]["UsageSample"][] | null;
             session_id?: string;
             tenant: string;
@@ -1396,12 +1396,12 @@ export interface components {
             at: string;
             /**
              * Format: double
-             * @description Cores in use, as the mean since the sample before.
+             * @description Mean of the cores in use since the previous sample.
              */
             cpu: number;
             /**
              * Format: int64
-             * @description Bytes in the workspaces.
+             * @description Bytes in the workspaces at that time.
              */
             disk: number;
             /**
@@ -1411,7 +1411,7 @@ export interface components {
             memory: number;
             /**
              * Format: int64
-             * @description Sessions that lived.
+             * @description Number of live sessions.
              */
             sessions: number;
         };

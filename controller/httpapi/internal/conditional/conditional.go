@@ -21,12 +21,12 @@ import (
 
 // Headers documents the header of an answer that has a tag.
 func Headers() map[string]*huma.Param {
-	return map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "Changes with the content."}}
+	return map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "Identifies the content: it changes with each change of the content."}}
 }
 
 // NotModifiedResponse documents the answer to a client that has the content.
 func NotModifiedResponse() *huma.Response {
-	return &huma.Response{Description: "The client has it, as If-None-Match says.", Headers: Headers()}
+	return &huma.Response{Description: "Not modified: the client has the content already, as If-None-Match says.", Headers: Headers()}
 }
 
 // NotModified sets the tag of an answer, and answers a client that has the content, by its If-None-Match.

@@ -24,7 +24,7 @@ func AddKey(op *huma.Operation) {
 	longest := once.MaxKey
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: once.Header, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
-		Description: "A request that is sent again with the same key, within a day, is not carried out again, and has the first answer. " +
-			"It is `idempotency_conflict` with another request, and where the first one has no answer that is kept. A refused request frees its key.",
+		Description: "A request that is repeated with the same key within a day is not executed again and gets the first response. " +
+			"The code is `idempotency_conflict` if the request differs from the first one, or if the first one's response was not kept. A refused request frees its key.",
 	})
 }

@@ -20,7 +20,7 @@ func Samples() map[string][]Sample {
 	only := func(title string, value object) []Sample { return []Sample{{"sample", title, value}} }
 	return map[string][]Sample{
 		"create-session": {
-			{"minimal", "A session for every language of the host", object{"template_id": "default"}},
+			{"minimal", "A session with all languages of the host", object{"template_id": "default"}},
 			{"with-limits", "With limits, files and an environment", object{
 				"template_id": "default", "mode": "persistent", "timeout": "1h", "idle_timeout": "10m",
 				"resources": object{"cpu": 0.5, "memory": "256Mi"}, "env": object{"LANG": "C.UTF-8"},
@@ -41,7 +41,7 @@ func Samples() map[string][]Sample {
 			{"in-background", "In the background", object{"command": []string{"sleep", "1"}, "async": true}},
 		},
 		"write-stdin":         only("A line of text", object{"data": "hello\n"}),
-		"signal-execution":    only("An interrupt, as Ctrl-C sends it", object{"signal": "SIGINT"}),
+		"signal-execution":    only("An interrupt, like Ctrl-C", object{"signal": "SIGINT"}),
 		"signal-process":      only("A request to end", object{"signal": "SIGTERM"}),
 		"resize-execution":    only("A larger terminal", object{"rows": 40, "cols": 120}),
 		"set-session-timeout": only("Two hours in all", object{"timeout": "2h"}),

@@ -22,15 +22,15 @@ const refused = "this is no cursor of this list; use the next_cursor of the page
 
 // Params is how a list of a store is paged.
 type Params struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Entries a page."`
-	Cursor string `query:"cursor" maxLength:"256" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Entries per page."`
+	Cursor string `query:"cursor" maxLength:"256" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the previous page."`
 }
 
 // WholeParams is how a list that seldom needs a second page is paged. Its pages are as large as pages can be, so that clients that
 // read one page alone still see whole lists.
 type WholeParams struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"Entries a page."`
-	Cursor string `query:"cursor" maxLength:"256" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"Entries per page."`
+	Cursor string `query:"cursor" maxLength:"256" pattern:"^[A-Za-z0-9_-]*$" patternDescription:"the next_cursor of a page" doc:"next_cursor of the previous page."`
 }
 
 // format writes a position. Clients must not look into it.

@@ -58,7 +58,7 @@ func (Files) Schema(huma.Registry) *huma.Schema {
 	encoded := &huma.Schema{Type: huma.TypeString, ContentEncoding: "base64", Pattern: bounds.Base64, Description: "bytes in base64"}
 	return &huma.Schema{
 		Type:        huma.TypeObject,
-		Description: "Files of a project, by path: written to the working directory first, where they stay.",
+		Description: "Files of a project by path. They are written to the working directory first and stay there.",
 		AdditionalProperties: &huma.Schema{OneOf: []*huma.Schema{
 			{Type: huma.TypeString, Description: "text"},
 			{

@@ -72,7 +72,7 @@ func (s *Size) UnmarshalJSON(data []byte) error {
 func (Size) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
-			{Type: huma.TypeNumber, Description: "bytes; a fraction of one is dropped"},
+			{Type: huma.TypeNumber, Description: "bytes; a fraction is dropped"},
 			{Type: huma.TypeString, Pattern: sizePattern, Description: "such as \"512Mi\" or \"1.5GB\""},
 		},
 		Examples: []any{536870912, "512Mi"},
@@ -100,7 +100,7 @@ func (CPU) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "cores"},
-			{Type: huma.TypeString, Pattern: cpuPattern, Description: "such as \"1\", or \"500m\" in thousandths of a core"},
+			{Type: huma.TypeString, Pattern: cpuPattern, Description: "cores such as \"1\", or thousandths of a core such as \"500m\""},
 		},
 		Examples: []any{0.5, "1", "500m"},
 	}
@@ -222,8 +222,8 @@ func (c *Context) UnmarshalJSON(data []byte) error {
 func (Context) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
-			{Type: huma.TypeString, Pattern: `^[A-Za-z0-9._-]{0,64}$`, Description: "Of code: the name of the context whose variables, imports and working directory it shares with other executions. Empty: a fresh interpreter. Default: default, in a persistent session and a language that keeps state."},
-			{Type: huma.TypeObject, Description: "Of a handler: fields that override its context."},
+			{Type: huma.TypeString, Pattern: `^[A-Za-z0-9._-]{0,64}$`, Description: "For code: name of the context, which keeps variables, imports and the working directory between executions. Empty: a fresh interpreter. Default: `default` in a persistent session, for a language that keeps state."},
+			{Type: huma.TypeObject, Description: "For a handler: fields that override its context object."},
 		},
 		Examples: []any{"default", map[string]any{"function_name": "report"}},
 	}
@@ -251,8 +251,8 @@ func (h *Handler) UnmarshalJSON(data []byte) error {
 func (Handler) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Nullable: true, Examples: []any{"handler"},
-		Description: "Name of the function in the code to call with the event. Default handler, when there is an event, and for code that only defines things and that function among them. " +
-			"Null: the code is run as it is. With a command: what the program serves, which asks the Lambda Runtime API for its events.",
+		Description: "Name of the function in the code to call with the event. Default: `handler` if the request has an event, or if the code only defines things, that function among them. " +
+			"Null runs the code without calling a function. With a command, the name of the handler in the program, which gets its events from the Lambda Runtime API.",
 	}
 }
 

@@ -18,9 +18,9 @@ class Artifact(msgspec.Struct, kw_only=True):
 
 class AuditList(msgspec.Struct, kw_only=True):
     entries: list[Entry] | None
-    """Newest first. An entry is there within a second or so of its request."""
+    """Newest first. An entry appears about a second after its request."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class ByteRange(msgspec.Struct, kw_only=True):
@@ -32,9 +32,9 @@ class ByteRange(msgspec.Struct, kw_only=True):
 
 class Completion(msgspec.Struct, kw_only=True):
     cursor_end: int
-    """Where that text ends."""
+    """End of that text."""
     cursor_start: int
-    """Where the text begins that a match takes the place of, in Unicode code points."""
+    """Start of the text that a match replaces, in Unicode code points."""
     matches: list[Match]
 
 
@@ -42,7 +42,7 @@ class ContainerList(msgspec.Struct, kw_only=True):
     containers: list[Sandbox] | None
     """Oldest first."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class Context(msgspec.Struct, kw_only=True):
@@ -56,28 +56,28 @@ class Context(msgspec.Struct, kw_only=True):
 
 class ContextList(msgspec.Struct, kw_only=True):
     contexts: list[Context] | None
-    """By name; at most 16."""
+    """Sorted by name; at most 16."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class CreatedKey(msgspec.Struct, kw_only=True):
     created_at: datetime
     expires_at: datetime | None = None
-    """From then on it opens no door; absent for a key that does not expire."""
+    """Time at which the key expires; absent if it does not expire."""
     id: str
     key: str
-    """The key itself. It is shown this once."""
+    """The key itself. Only this response has it."""
     last_used_at: datetime | None = None
-    """When it was last used, to the minute; absent for a key that was not used."""
+    """Time of the last use, to the minute; absent for an unused key."""
     name: str | None = None
-    """For its users to tell it by."""
+    """A label that tells people the purpose of the key."""
     parent_id: str | None = None
-    """Of the API key that made it, of a session token: the token ends with it."""
+    """Of a session token: id of the API key that created it. The token expires with that key."""
     revoked_at: datetime | None = None
     scopes: list[str] | None
     session_id: str | None = None
-    """Of the one session that it is for, of a session token."""
+    """Of a session token: id of its session."""
     tenant: str
 
 
@@ -99,52 +99,52 @@ class Drain(msgspec.Struct, kw_only=True):
 
 class Entry(msgspec.Struct, kw_only=True):
     action: str
-    """The operation of this document, the tool of MCP behind mcp:, or the kind of event."""
+    """Operation id of this API, MCP tool with the prefix mcp:, or kind of event."""
     address: str | None = None
-    """From which the request came."""
+    """Network address of the client."""
     at: datetime
-    """When the request came, or the event happened."""
+    """Time of the request or of the event."""
     count: int
-    """How many requests or events the entry stands for: a flood has one entry a second."""
+    """Number of requests or events in the entry: a flood has one entry per second."""
     decision: Literal["allowed", "denied", "failed", "event"]
-    """allowed: it was done; denied: the caller might not; failed: it could not be done; event: it happened by
-    itself."""
+    """allowed: the request was carried out; denied: the caller lacked permission; failed: the request failed;
+    event: not caused by a request."""
     detail: str | None = None
-    """Why it was denied, or the event in words."""
+    """Reason of a denial, or the event in words."""
     id: str
     key_id: str | None = None
-    """Of the API key of the caller; absent on a server without keys."""
+    """Id of the caller's API key; absent on a server without keys."""
     request_id: str | None = None
-    """Names the request in the server's log."""
+    """The request's id in the server's log."""
     session_id: str | None = None
-    """That the action was about."""
+    """Id of the session that the action concerned."""
     status: int | None = None
-    """Of the answer, in HTTP."""
+    """HTTP status of the response."""
     subject: str | None = None
-    """Of the caller, as the issuer of its token names it; absent for the holder of an API key."""
+    """The caller's name in the token of its issuer; absent for the holder of an API key."""
     target: str | None = None
     """The path of the request, without its query."""
     tenant: str | None = None
-    """Of the caller, or of the session of an event; absent for a caller that is not known."""
+    """Tenant of the caller, or of the event's session; absent for an unknown caller."""
 
 
 class EventBody(msgspec.Struct, kw_only=True):
     at: datetime
     data: str | None = None
-    """Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what
-    the package manager prints, or what the execution waits for."""
+    """Of the events stdout and stderr: output. Of response: a piece of a Lambda function's streamed response.
+    Of progress: output of the package manager, or the reason for which the execution waits."""
     data_base64: str | None = None
-    """In place of data, for what is not UTF-8."""
+    """Replaces data if the output is not UTF-8."""
     display: DisplayEvent | None = None
     execution: Execution | None = None
     execution_id: str | None = None
-    """Of started."""
+    """Of the event started: id of the execution."""
     gap: Gap | None = None
     phases: list[Literal["install", "compile"]] | None = None
-    """Of started: what comes before the code runs, and may take long in silence."""
+    """Of the event started: the steps before the code runs, which can take long without output."""
     result: Result | None = None
     seq: int
-    """Counts from 1; the id of the event."""
+    """Number of the event, from 1; also the event's id."""
     type: Literal["started", "progress", "stdout", "stderr", "display", "response", "gap", "ended"]
 
 
@@ -161,7 +161,7 @@ class Execution(msgspec.Struct, kw_only=True):
 class ExecutionBody(msgspec.Struct, kw_only=True):
     created_at: datetime
     execution_id: str
-    """The same as id: the name that ?execution_id= has."""
+    """The same as id, under the name of the parameter ?execution_id=."""
     id: str
     kind: str
     language: str | None = None
@@ -178,16 +178,16 @@ class ExecutionError(msgspec.Struct, kw_only=True):
 
 class ExecutionList(msgspec.Struct, kw_only=True):
     executions: list[Execution] | None
-    """Newest first, without their results."""
+    """The executions without results, newest first."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class FileEventBody(msgspec.Struct, kw_only=True):
     is_dir: bool
     path: str
     seq: int
-    """Counts from 1 on each connection."""
+    """Number of the event, from 1 on each connection."""
     type: str
 
 
@@ -203,23 +203,23 @@ class FileInfo(msgspec.Struct, kw_only=True):
 
 class FileList(msgspec.Struct, kw_only=True):
     files: list[FileInfo] | None
-    """By name, a directory before what it holds. Links are not followed."""
+    """Sorted by name, a directory before its contents. Links are not followed."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class Gap(msgspec.Struct, kw_only=True):
     from_: int = msgspec.field(name='from')
-    """Number of the first event that is missing."""
+    """Number of the first missing event."""
     stderr: ByteRange | None = None
     stdout: ByteRange | None = None
     to: int | None = None
-    """Number of the last event that is missing. Absent where it is not known how many there were."""
+    """Number of the last missing event. Absent if the number of missing events is unknown."""
 
 
 class Inspection(msgspec.Struct, kw_only=True):
     data: dict[str, Any]
-    """What is known, by MIME type; text/plain is there if anything is. Empty where nothing was found."""
+    """The description by MIME type, always with text/plain. Empty if the name was not found."""
     found: bool
 
 
@@ -232,49 +232,49 @@ class Isolation(msgspec.Struct, kw_only=True):
 class Key(msgspec.Struct, kw_only=True):
     created_at: datetime
     expires_at: datetime | None = None
-    """From then on it opens no door; absent for a key that does not expire."""
+    """Time at which the key expires; absent if it does not expire."""
     id: str
     last_used_at: datetime | None = None
-    """When it was last used, to the minute; absent for a key that was not used."""
+    """Time of the last use, to the minute; absent for an unused key."""
     name: str | None = None
-    """For its users to tell it by."""
+    """A label that tells people the purpose of the key."""
     parent_id: str | None = None
-    """Of the API key that made it, of a session token: the token ends with it."""
+    """Of a session token: id of the API key that created it. The token expires with that key."""
     revoked_at: datetime | None = None
     scopes: list[str] | None
     session_id: str | None = None
-    """Of the one session that it is for, of a session token."""
+    """Of a session token: id of its session."""
     tenant: str
 
 
 class KeyList(msgspec.Struct, kw_only=True):
     keys: list[Key] | None
-    """Newest first; revoked and expired ones are kept for 30 days."""
+    """Newest first. Revoked and expired keys are kept for 30 days."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class LogBody(msgspec.Struct, kw_only=True):
     at: datetime
     data: str | None = None
     data_base64: str | None = None
-    """In place of data, for output that is not UTF-8."""
+    """Replaces data if the output is not UTF-8."""
     execution_id: str | None = None
     type: Literal["stdout", "stderr", "ended"]
 
 
 class LogList(msgspec.Struct, kw_only=True):
     logs: list[LogBody] | None
-    """The newest execution last."""
+    """The output, the newest execution last."""
     truncated: bool
-    """There was more before."""
+    """Older output was left out."""
 
 
 class Match(msgspec.Struct, kw_only=True):
     text: str
     type: str | None = None
-    """What it is: function, class, module, instance, property, keyword, statement, key, path, or as the
-    interpreter names it."""
+    """Kind of the match: function, class, module, instance, property, keyword, statement, key, path, or the
+    interpreter's own name for it."""
 
 
 class MemoryPromise(msgspec.Struct, kw_only=True):
@@ -317,9 +317,9 @@ class NodeInfo(msgspec.Struct, kw_only=True):
 
 class NodeList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     nodes: list[NodeInfo] | None
-    """By name."""
+    """Sorted by name."""
 
 
 class Placement(msgspec.Struct, kw_only=True):
@@ -346,32 +346,32 @@ class Pool(msgspec.Struct, kw_only=True):
 
 class PoolList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     pools: list[Pool] | None
-    """By template; of those that have one."""
+    """The pools, sorted by template. Templates without a pool are left out."""
 
 
 class PreparedNodes(msgspec.Struct, kw_only=True):
     nodes: list[str] | None
-    """The nodes that have the template's image and packages, by name."""
+    """The nodes that have the template's image and packages, sorted by name."""
 
 
 class Problem(msgspec.Struct, kw_only=True):
     code: str
-    """Names the kind of error; it never changes."""
+    """Code of the error, which is the same in every release."""
     detail: str
-    """What was wrong, what is allowed, and what to do."""
+    """Describes the error, the allowed values and the next step."""
     errors: list[ProblemDetail] | None = None
-    """Every error, when there are several."""
+    """All errors, if there are several."""
     field: str | None = None
-    """Dotted path of the input that was wrong."""
+    """Dotted path of the wrong input."""
     quota: QuotaUse | None = None
     request_id: str | None = None
-    """Names the request in the server's log."""
+    """The request's id in the server's log."""
     status: int
     """The HTTP status."""
     title: str
-    """The code in words."""
+    """Title of the error, in words."""
     type: str
     """URN of the code."""
 
@@ -379,7 +379,7 @@ class Problem(msgspec.Struct, kw_only=True):
 class ProblemDetail(msgspec.Struct, kw_only=True):
     code: str
     location: str | None = None
-    """Where it was, such as query.limit or body.env."""
+    """Place of the input, such as query.limit or body.env."""
     message: str
 
 
@@ -395,9 +395,9 @@ class Process(msgspec.Struct, kw_only=True):
 
 class ProcessList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     processes: list[Process] | None
-    """By number. Those that outlived their execution are among them."""
+    """Sorted by number, including processes that have outlived their execution."""
 
 
 class PushedTemplates(msgspec.Struct, kw_only=True):
@@ -406,28 +406,28 @@ class PushedTemplates(msgspec.Struct, kw_only=True):
 
 class QuotaUse(msgspec.Struct, kw_only=True):
     limit: float
-    """How much it may use."""
+    """The quota's limit."""
     name: str
-    """Of the quota, as GET /usage has it."""
+    """Name of the quota, as in GET /usage."""
     used: float
-    """How much the tenant uses."""
+    """The tenant's usage."""
 
 
 class Quotas(msgspec.Struct, kw_only=True):
     cpu: float | None = None
     """Cores of all sessions together."""
     creates_per_minute: int | None = None
-    """Sessions that are made within a minute."""
+    """Sessions that are created per minute."""
     disk: int | None = None
     """Bytes of the workspaces of all sessions together."""
     executions: int | None = None
-    """Executions at once."""
+    """Executions that run at the same time."""
     memory: int | None = None
     """Bytes of memory of all sessions together."""
     sessions: int | None = None
-    """Sessions at once, paused ones included."""
+    """Sessions at the same time, including paused ones."""
     storage: int | None = None
-    """Bytes of results that are kept. Above it no execution begins; it is looked at every 5 s."""
+    """Bytes of kept results. Above this quota no execution starts; it is checked every 5 s."""
 
 
 class Resources(msgspec.Struct, kw_only=True):
@@ -447,8 +447,8 @@ class Result(msgspec.Struct, kw_only=True):
     ended_at: datetime
     error: ExecutionError | None
     execution_count: int | None = None
-    """Number of an execution in a context among those of its interpreter: 1 for the first, and for the first
-    after a restart. Absent without a context, and where the interpreter ended before it said so."""
+    """Number of the execution in its context's interpreter: 1 for the first, also after a restart. Absent
+    without a context, and if the interpreter ended before it reported the number."""
     exit_code: int
     handler: str | None = None
     kernel_restarted: bool | None = None
@@ -469,8 +469,8 @@ class ResultBody(msgspec.Struct, kw_only=True):
     ended_at: datetime
     error: ExecutionError | None
     execution_count: int | None = None
-    """Number of an execution in a context among those of its interpreter: 1 for the first, and for the first
-    after a restart. Absent without a context, and where the interpreter ended before it said so."""
+    """Number of the execution in its context's interpreter: 1 for the first, also after a restart. Absent
+    without a context, and if the interpreter ended before it reported the number."""
     execution_id: str
     exit_code: int
     handler: str | None = None
@@ -509,9 +509,9 @@ class RuntimeInfo(msgspec.Struct, kw_only=True):
 
 class RuntimeList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     runtimes: list[RuntimeInfo] | None
-    """By name and version."""
+    """Sorted by name and version."""
 
 
 class Sandbox(msgspec.Struct, kw_only=True):
@@ -572,7 +572,7 @@ class SessionEvent(msgspec.Struct, kw_only=True):
     from_: str | None = msgspec.field(name='from', default=None)
     reason: str
     seq: int
-    """Counts from 1; the id of the event."""
+    """Number of the event, from 1; also the event's id."""
     to: str
 
 
@@ -589,15 +589,15 @@ class SessionLimits(msgspec.Struct, kw_only=True):
 
 class SessionList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     sessions: list[Session] | None
-    """Newest first; ended ones are kept for a day, or as long as the operator has set."""
+    """Newest first. Ended sessions are kept for a day, or for the time that the operator has set."""
 
 
 class StatusBody(msgspec.Struct, kw_only=True):
     status: str
     warnings: list[str] | None = None
-    """What is not as it should be, although it can serve."""
+    """Problems of a server that can serve."""
 
 
 class Template(msgspec.Struct, kw_only=True):
@@ -618,28 +618,28 @@ class Template(msgspec.Struct, kw_only=True):
 
 class TemplateEvent(msgspec.Struct, kw_only=True):
     data: str | None = None
-    """Of progress: what a package manager prints."""
+    """Of the event progress: output of a package manager."""
     nodes: list[str] | None = None
-    """Of prepared: the nodes that have the template's image and packages."""
+    """Of the event prepared: the nodes that have the template's image and packages."""
     problem: Problem | None = None
     seq: int
-    """Counts from 1; the id of the event."""
+    """Number of the event, from 1; also the event's id."""
     template: Template | None = None
     type: Literal["progress", "created", "prepared", "failed"]
 
 
 class TemplateList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     templates: list[Template] | None
-    """By name."""
+    """Sorted by name."""
 
 
 class TenantList(msgspec.Struct, kw_only=True):
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
     tenants: list[TenantUsage] | None
-    """By name: those that have quotas, keys or sessions."""
+    """The tenants with quotas, keys or sessions, sorted by name."""
 
 
 class TenantUsage(msgspec.Struct, kw_only=True):
@@ -666,7 +666,7 @@ class TransitionList(msgspec.Struct, kw_only=True):
     events: list[Transition] | None
     """Oldest first."""
     next_cursor: str
-    """Asks for the next page; empty on the last."""
+    """Cursor of the next page; empty on the last page."""
 
 
 class Truncated(msgspec.Struct, kw_only=True):
@@ -692,7 +692,7 @@ class Unpacked(msgspec.Struct, kw_only=True):
 class Usage(msgspec.Struct, kw_only=True):
     cpu: float
     creates_per_minute: int
-    """Sessions that were made within the last minute."""
+    """Sessions that were created within the last minute."""
     disk: int
     """bytes"""
     executions: int
@@ -707,7 +707,7 @@ class UsageHistory(msgspec.Struct, kw_only=True):
     resolution: float
     """Time between two samples."""
     samples: list[UsageSample] | None
-    """Oldest first. A time without a sample is one without a session, or one at which no controller ran."""
+    """Oldest first. A sample is missing if the tenant had no session at the time, or if no controller ran."""
     session_id: str | None = None
     tenant: str
 
@@ -715,13 +715,13 @@ class UsageHistory(msgspec.Struct, kw_only=True):
 class UsageSample(msgspec.Struct, kw_only=True):
     at: datetime
     cpu: float
-    """Cores in use, as the mean since the sample before."""
+    """Mean of the cores in use since the previous sample."""
     disk: int
-    """Bytes in the workspaces."""
+    """Bytes in the workspaces at that time."""
     memory: int
     """Bytes of memory in use."""
     sessions: int
-    """Sessions that lived."""
+    """Number of live sessions."""
 
 
 class VersionBody(msgspec.Struct, kw_only=True):
