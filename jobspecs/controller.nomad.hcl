@@ -1,20 +1,20 @@
-# The controller itself, on Nomad: the REST API, as many as there are to be, behind any load
-# balancer that asks Consul for `yurt-controller`.
+# The controller, which serves the REST API, as a Nomad job: any number of instances, behind a load
+# balancer that finds `yurt-controller` in Consul.
 #
-# What is secret is in Nomad's variables, which only this job can read:
+# Its secrets are in Nomad variables, which only this job can read:
 #
 #     nomad var put nomad/jobs/yurt-controller \
 #         tls_ca=@yurt-ca.pem tls_cert=@controller.pem tls_key=@controller-key.pem \
 #         store=postgres://yurt@db.example.org/yurt
 #     nomad job run controller.nomad.hcl
 #
-# or, with `-var vault=…`, in Vault, in a secret of its engine kv, version 2, that has the same
-# fields. docs/OPERATING.md says how Vault comes to trust the job.
+# or, with `-var vault=…`, in Vault, in a secret with the same fields in an engine kv of version 2.
+# docs/OPERATING.md describes how to make Vault trust the job.
 #
 #     vault kv put -mount=secret yurt-controller tls_ca=@yurt-ca.pem …
 #     nomad job run -var vault=secret/data/yurt-controller controller.nomad.hcl
 #
-# With ACLs the job itself is who asks Nomad, and this is what it has to be allowed:
+# With ACLs, the controller sends its requests to Nomad with the job's identity, which needs this policy:
 #
 #     nomad acl policy apply -namespace default -job yurt-controller yurt-controller - <<POLICY
 #     namespace "default" { capabilities = ["submit-job", "read-job", "list-jobs", "parse-job"] }
@@ -52,7 +52,7 @@ variable "insecure_listen" {
 }
 
 locals {
-  # What begins and ends a template in which the fields of the secret are.
+  # The beginning and the end of a template that reads the fields of the secret.
   begin = var.vault == "" ? "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}" : "{{ with secret \"${var.vault}\" }}{{ with .Data.data }}"
   end   = var.vault == "" ? "{{ end }}" : "{{ end }}{{ end }}"
 }
@@ -65,7 +65,7 @@ job "yurt-controller" {
   group "controller" {
     count = var.count
 
-    # One after the other, and back to the last version when a new one does not get ready.
+    # Instances are updated one after the other. If a new version does not get ready, Nomad returns to the last one.
     update {
       max_parallel     = 1
       health_check     = "checks"
@@ -81,7 +81,7 @@ job "yurt-controller" {
       mode     = "delay"
     }
 
-    # A controller that could not be started, as Vault was away, is not left for an hour.
+    # Without max_delay, Nomad would wait up to an hour before it retries a controller that failed to start.
     reschedule {
       delay          = "10s"
       delay_function = "exponential"
@@ -89,8 +89,8 @@ job "yurt-controller" {
       unlimited      = true
     }
 
-    # A controller goes on while the client of its node is away, and stays when that is back.
-    # Another one serves meanwhile.
+    # A controller continues while its node's Nomad client is disconnected, and stays when the client
+    # reconnects. A replacement serves in the meantime.
     disconnect {
       lost_after = "24h"
       replace    = true
@@ -125,12 +125,12 @@ job "yurt-controller" {
         args    = concat(["controller"], var.insecure_listen ? ["--insecure"] : [])
       }
 
-      # Nomad is asked through the node's own agent, by this job's identity.
+      # The controller reaches Nomad through the node's agent, with this job's identity.
       identity {
         file = true
       }
 
-      # Templates alone need the token of Vault: the controller never has it.
+      # Only Nomad's templates need Vault's token: the controller never has it.
       dynamic "vault" {
         for_each = var.vault == "" ? [] : [var.vault]
         content {
@@ -153,7 +153,7 @@ job "yurt-controller" {
         YURT_TLS_KEY          = "${NOMAD_SECRETS_DIR}/controller-key.pem"
       }
 
-      # Certificates that are renewed are taken up without a restart.
+      # The controller loads renewed certificates without a restart.
       template {
         destination          = "${NOMAD_SECRETS_DIR}/ca.pem"
         change_mode          = "noop"
@@ -176,8 +176,7 @@ job "yurt-controller" {
         data                 = "${local.begin}{{ .tls_key }}${local.end}"
       }
 
-      # Where sessions are kept, and any other setting that is secret. When one changes, the
-      # controller is started again.
+      # The address of the store and other secret settings. A change restarts the controller.
       template {
         destination = "${NOMAD_SECRETS_DIR}/settings.env"
         env         = true

@@ -1,4 +1,4 @@
-# The first job: one command in a sandbox of its own, and its output in `nomad alloc logs`.
+# The first job: one command in a sandbox, with its output in `nomad alloc logs`.
 #
 #     nomad job run hello.nomad.hcl
 job "hello" {

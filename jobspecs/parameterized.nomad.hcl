@@ -1,4 +1,4 @@
-# A job that is dispatched with a payload, which Nomad puts into the task's directory.
+# A job that is dispatched with a payload, which Nomad writes to the task's directory.
 #
 #     echo hello | nomad job dispatch -meta name=World shout -
 job "shout" {

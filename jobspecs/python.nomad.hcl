@@ -1,5 +1,5 @@
-# A batch job that is code: the node's language runtime says how to run it, and the template
-# that ships for the language what is in the sandbox.
+# A batch job with code: the node's language runtime runs it, in a sandbox of the built-in
+# template for the language.
 job "python" {
   type = "batch"
 

@@ -1,5 +1,5 @@
-# A template with a secret from Nomad's variables. /secrets is in memory, and the task's
-# alone. Put the variable there first:
+# A template with a secret from Nomad's variables. /secrets is in memory, and only the task can
+# read it. Write the variable first:
 #
 #     nomad var put nomad/jobs/secrets password=correct-horse
 job "secrets" {

@@ -1,23 +1,23 @@
-# What a controller registers for each slot: room on a node for one sandbox at a time.
+# The job that a controller registers for each slot. A slot holds one sandbox at a time on a node.
 #
-# This file is built into `yurt controller`. To change it, give it a copy:
+# This file is built into `yurt controller`. To change it, start the controller with a copy:
 #
 #     yurt controller --jobspec /etc/yurt/session.nomad.hcl
 #
-# Add constraints, affinities, a spread, a node pool, anything of Nomad's. The controller fills
-# in what differs from slot to slot: the job's name, its meta, resources (cpu, memory,
-# ephemeral_disk), affinities to preferred nodes, a constraint to nodes that allow images where
-# the template has one, and `config { slot { … } resources { … } }` of the task whose driver is
-# "yurt". No environment, file or secret of a session goes through Nomad.
+# Add constraints, affinities, a spread, a node pool or any other setting of Nomad. The controller
+# fills in the values of each slot: the job's name, its meta, resources (cpu, memory,
+# ephemeral_disk), affinities to preferred nodes, a constraint to nodes that allow images if the
+# template has one, and `config { slot { … } resources { … } }` of the task with the driver "yurt".
+# No environment, file or secret of a session passes through Nomad.
 job "session" {
   type        = "batch"
   datacenters = ["*"]
 
-  # That of a slot which a session waits for. One that is kept warm has 10 less.
+  # The priority of a slot for which a session waits. A warm slot has 10 less.
   priority = 60
 
-  # Not on nodes whose executor does not announce itself to controllers, or whose operator allows
-  # no slots. A node whose driver is too old to say so is taken.
+  # Excludes nodes whose executor does not announce itself to controllers or whose operator allows
+  # no slots. Nodes with a driver too old for this attribute are allowed.
   constraint {
     attribute = "${attr.driver.yurt.announced}"
     operator  = "!="
@@ -31,8 +31,8 @@ job "session" {
   }
 
   group "slot" {
-    # A sandbox that has ended is not another's: the executor makes the next one of a warm
-    # slot by itself, and a session that lost its own is told so.
+    # Nomad must not restart an ended sandbox: the executor itself makes the next one of a warm slot,
+    # and a session whose sandbox is lost gets an event.
     restart {
       attempts = 0
       mode     = "fail"
@@ -43,9 +43,9 @@ job "session" {
       unlimited = false
     }
 
-    # Sandboxes go on without Nomad's client. Without this block Nomad's servers would stop
-    # them when a client returns that had been away for longer than its heartbeat, about 10 to
-    # 30 s. The time is long because controllers end the slots of a node that is lost.
+    # Sandboxes continue without Nomad's client. Without this block, Nomad's servers would stop them when
+    # a client returns that was disconnected for longer than its heartbeat, about 10 to 30 s. The time
+    # is long because controllers end the slots of a lost node.
     disconnect {
       lost_after = "720h"
       replace    = false
@@ -55,7 +55,7 @@ job "session" {
       driver       = "yurt"
       kill_timeout = "10s"
 
-      # What runs in the sandbox is logged by its session.
+      # The session keeps the output of its executions.
       logs {
         disabled      = true
         max_files     = 1

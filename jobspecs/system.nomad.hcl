@@ -1,4 +1,4 @@
-# One sandbox on every node that has the driver.
+# One sandbox on every node with the driver.
 job "everywhere" {
   type = "system"
 

@@ -1,10 +1,10 @@
-# Volumes of the node, one of them read-only. The client's configuration names them:
+# Host volumes, one of them read-only. The Nomad client's configuration defines them:
 #
 #     client {
 #       host_volume "data" { path = "/srv/data" }
 #     }
 #
-# Who a file belongs to is the same number inside and outside; user says who the task is.
+# A file has the same owner's number inside and outside the sandbox; user sets the task's user.
 job "volumes" {
   type = "batch"
 

@@ -1,11 +1,11 @@
-# A service with a port of the node's and a check. The operator of the client has to allow
-# the node's network: host_network = true in the driver's plugin block. In a group network
-# of mode "bridge" nothing needs to be allowed.
+# A service with a port of the node and a check. The operator must allow the node's network with
+# host_network = true in the driver's plugin block. A group network of mode "bridge" needs no
+# permission.
 job "web" {
   group "web" {
-    # Without this block a client that is away for longer than its heartbeat, about 10 to 30 s,
-    # is told to stop the service when it is back. With it there is a second one meanwhile, and
-    # the first one stays.
+    # Without this block, a client that was disconnected for longer than its heartbeat, about 10 to 30 s,
+    # must stop the service when it returns. With it, a second instance runs in the meantime and the first
+    # one stays.
     disconnect {
       lost_after = "24h"
       replace    = true

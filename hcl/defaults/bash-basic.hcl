@@ -1,10 +1,10 @@
-# bash-basic runs Bash scripts and projects of them, with the Bash of the host. Where a
-# line for the shell is enough, shell-basic does.
+# bash-basic runs Bash scripts and projects with the Bash of the host. For single command
+# lines, shell-basic suffices.
 
 template "bash-basic" {
   description = "Bash scripts with the programs of the host"
 
-  # Files, environment and everything else that is not said here come from there.
+  # All settings that are missing here, such as files and environment, come from there.
   extends = "shell-basic"
 
   runtimes = ["bash"]

@@ -7,11 +7,11 @@ template "c-basic" {
   extends     = "shell-basic"
   runtimes    = ["c"]
 
-  # A compiler takes more than most programs that it makes.
+  # A compiler needs more memory and processes than most programs.
   resources {
     cpu    = 1
     memory = "1Gi"
-    disk   = "512Mi" # of /workspace, and again of /tmp, where the compiler's results are
+    disk   = "512Mi" # of /workspace, and the same of /tmp, which has the compiled programs
     pids   = 512
   }
 }

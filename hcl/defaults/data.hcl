@@ -1,12 +1,12 @@
-# data runs Python for the analysis of data: tables, statistics, machine learning, charts, and the
-# formats of files that go with them. Its packages take 1.1 GB of the node's disk and a minute to install,
-# once at each node, when the first code runs in a sandbox of it.
+# data runs Python for data analysis: tables, statistics, machine learning, charts, and their file
+# formats. Its packages take 1.1 GB of the node's disk and a minute to install, once on each node, when
+# the first code runs in a sandbox of the template.
 
 template "data" {
   description = "Python with packages for data and charts"
   extends     = "python-basic"
 
-  # IPython is among them, and so contexts run in its shell.
+  # They include IPython, so contexts run in its shell.
   dependencies = {
     python = [
       "beautifulsoup4==4.15.0",
@@ -35,7 +35,7 @@ template "data" {
     ]
   }
 
-  # What most analyses import. It takes 5 s, once in each sandbox and before code comes.
+  # The modules that most analyses import. They take 5 s, once in each sandbox and before code arrives.
   preload = [
     "numpy", "numpy.random", "pandas", "matplotlib.pyplot", "seaborn", "sklearn", "scipy.stats", "plotly.express", "sympy",
     "duckdb", "openpyxl", "requests", "bs4",

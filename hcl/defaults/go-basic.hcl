@@ -1,5 +1,5 @@
 # go-basic runs Go: snippets and projects, built by the go command of the host
-# (/usr/local/go, or Debian's golang-go). Nothing is downloaded; cgo is off.
+# (/usr/local/go, or Debian's golang-go). Builds download no modules; cgo is off.
 # Commands work in it too.
 
 template "go-basic" {
@@ -7,11 +7,11 @@ template "go-basic" {
   extends     = "shell-basic"
   runtimes    = ["go"]
 
-  # A compiler takes more than most programs that it makes.
+  # A compiler needs more memory and processes than most programs.
   resources {
     cpu    = 1
     memory = "1Gi"
-    disk   = "512Mi" # of /workspace, and again of /tmp, where the compiler's results are
+    disk   = "512Mi" # of /workspace, and the same of /tmp, which has the compiled programs
     pids   = 512
   }
 }

@@ -4,7 +4,7 @@
 template "javascript-basic" {
   description = "JavaScript code and handlers with the Node of the host"
 
-  # Files, environment and everything else that is not said here come from there.
+  # All settings that are missing here, such as files and environment, come from there.
   extends = "shell-basic"
 
   runtimes = ["javascript"]

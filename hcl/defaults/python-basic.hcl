@@ -4,13 +4,13 @@
 template "python-basic" {
   description = "Python code and handlers with the interpreter of the host"
 
-  # Files, environment and everything else that is not said here come from there.
+  # All settings that are missing here, such as files and environment, come from there.
   extends = "shell-basic"
 
-  # The language runtime that plans how Python is run: a plugin of that name.
+  # The language runtime for Python: a plugin of that name.
   runtimes = ["python"]
 
-  # What one sandbox may use. A session can ask for other limits when it is created.
+  # The limits of a sandbox. A session can have other limits, which its creation sets.
   resources {
     cpu    = 1       # cores
     memory = "512Mi" # or a number of bytes
@@ -18,8 +18,8 @@ template "python-basic" {
     pids   = 256     # processes and threads
   }
 
-  # Kernel namespaces, seccomp and cgroups; nothing of the network but a loopback
-  # interface of the sandbox's own.
+  # Kernel namespaces, seccomp and cgroups. The sandbox has no network but its own
+  # loopback interface.
   isolation {
     level = "namespaces"
   }
@@ -28,9 +28,9 @@ template "python-basic" {
   }
 
   session {
-    timeout           = "6h"  # of a session's whole life
-    idle_timeout      = "30m" # since it was last used
-    execution_timeout = "5m"  # of one run
+    timeout           = "6h"  # a session's lifetime
+    idle_timeout      = "30m" # a session's time without use
+    execution_timeout = "5m"  # time limit of an execution
     output_limit      = "8Mi" # of stdout and of stderr, each
   }
 }

@@ -1,14 +1,14 @@
-# What a battery of attacks begins with, after the prelude. Each attack raises the error that
-# stopped it, or returns, if it got what it was after.
-FIRST = 1    # the first process, which is of another user
+# The beginning of a battery of attacks, after the prelude. Each attack raises the error that
+# stopped it, or returns if it succeeded.
+FIRST = 1    # the first process, which runs as another user
 
 
 class Held(Exception):
-    """The attack came to its end and did not get what it was after."""
+    """The attack ended without success."""
 
 
 def call(name, *args):
-    """Calls the system and raises its error."""
+    """Makes a system call and raises its error."""
     result = syscall(name, *args)
     if result < 0:
         raise OSError(-result, os.strerror(-result))
@@ -16,7 +16,7 @@ def call(name, *args):
 
 
 def absent(path):
-    """Raises the error with which a path cannot be looked at."""
+    """Raises the error of lstat on a path."""
     os.lstat(path)
     return path
 
@@ -35,7 +35,7 @@ def outcome(attempt):
 
 
 def trial(name, attempt):
-    """Makes an attack in a process of its own and prints how it ended."""
+    """Makes an attack in a child process and prints its outcome."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,12 +1,12 @@
-# What every hoard begins with: fill() is called in many processes at once, each of which takes as
-# much as it can and keeps it.
+# The beginning of every hoard. Many processes call fill() at once; each takes as much of a resource
+# as it can, and keeps it.
 import fcntl, resource, select, struct as st
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 kept = []
 
 
 def keep(make, most=1 << 30):
-    """Makes one after the other and keeps them, until that fails."""
+    """Makes objects one after the other and keeps them, until that fails."""
     for _ in range(most):
         try: kept.append(make())
         except OSError as e: return e.errno
@@ -28,7 +28,7 @@ def hoard(fill, seconds, processes=48):
 
 
 def stuff(send, piece=b'x' * 4096):
-    """Sends until there is no more room."""
+    """Sends until the buffer is full."""
     while True:
         try: send(piece)
         except OSError as e:

@@ -1,5 +1,5 @@
-# What every attack begins with. It says got(...) of each thing that it got and should
-# not have; whoever got nothing has held.
+# The beginning of every attack. An attack calls got(...) for each success that a sandbox must
+# prevent; a sandbox holds if no attack calls it.
 import ctypes, errno, mmap, os, platform, signal, socket, stat, struct, subprocess, sys, threading, time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -22,7 +22,7 @@ NR = {name: x86 if X86 else arm for name, x86, arm in [
     ('pidfd_getfd', 438, 438), ('process_madvise', 440, 440), ('mount_setattr', 442, 442), ('quotactl_fd', 443, 443),
 ]}
 
-# What a call that never reached the kernel's own code answers.
+# The errors of a system call that never reached the kernel's own code.
 REFUSED = (errno.EPERM, errno.ENOSYS, errno.EACCES)
 
 
@@ -31,7 +31,7 @@ def got(*what):
 
 
 def syscall(name, *args):
-    """Calls it and returns what it returned, or minus the error's number."""
+    """Makes a system call and returns its result, or minus the error's number."""
     nr = name if isinstance(name, int) else NR[name]
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(nr), *[ctypes.c_long(a) if isinstance(a, int) else a for a in args])
@@ -39,8 +39,8 @@ def syscall(name, *args):
 
 
 def refused(name, *args, why=REFUSED):
-    """Tries a call that must be refused for one of the reasons, and no other: with
-    another the kernel has looked at what it was given."""
+    """Tries a call that must be refused for one of these reasons: any other means that
+    the kernel has read its arguments."""
     result = syscall(name, *args)
     if result >= 0:
         got(name, 'returned', result)
@@ -49,7 +49,7 @@ def refused(name, *args, why=REFUSED):
 
 
 def fails(what, do):
-    """Does what must raise an error of the system."""
+    """Calls do, which must raise an OSError."""
     try:
         result = do()
     except OSError:
@@ -58,7 +58,7 @@ def fails(what, do):
 
 
 def write(path, text):
-    """Writes at once, so that an error comes where it can be caught."""
+    """Writes without a buffer, so that the caller can catch an error."""
     fd = os.open(path, os.O_WRONLY)
     try:
         return os.write(fd, text.encode())
@@ -67,7 +67,7 @@ def write(path, text):
 
 
 def in_child(do):
-    """Does it in a process of its own and returns how that ended, as os.waitpid does."""
+    """Calls do in a child process and returns the status of os.waitpid."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,5 +1,5 @@
-# Records the files that a sandbox can read, once a second, and prints those that did not stay the same: a line each, with the
-# values that differed. It does the same all the while, so that a change comes from elsewhere.
+# Records the files that a sandbox can read, once a second, and prints those that changed: a line each, with the
+# different values. Its own work is the same all the time, so that a change has another cause.
 import json
 
 # Files that change by themselves, each with its reason.
@@ -14,7 +14,7 @@ OWN = {
     '/proc/self/smaps_rollup': 'the same', '/proc/self/numa_maps': 'the same', '/proc/self/pagemap': 'addresses', '/proc/self/clear_refs': 'is written',
     '/proc/self/mem': 'the memory of the process', '/proc/self/ksm_stat': 'the same',
 }
-# Directories of the process whose files are its own.
+# Directories about this process itself.
 OWN_DIRS = ('/proc/self/task', '/proc/self/fd', '/proc/self/fdinfo', '/proc/self/map_files', '/proc/self/cwd', '/proc/self/root', '/proc/self/attr')
 
 

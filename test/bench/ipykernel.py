@@ -1,5 +1,5 @@
-"""Executes each line of standard input in an ipykernel, by jupyter_client, and prints
-the value of its last expression, or the types of what it displays. %restart starts another kernel."""
+"""Executes each line of standard input in an ipykernel through jupyter_client, and prints the
+value of its last expression, or the MIME types of its displays. %restart starts another kernel."""
 
 import sys
 

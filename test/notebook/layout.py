@@ -1,4 +1,4 @@
-"""Writes random values as IPython does and as pretty.py, and fails where the two differ.
+"""Writes random values with IPython and with pretty.py, and fails if the texts differ.
 
     python layout.py PRETTY COUNT"""
 

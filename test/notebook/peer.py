@@ -1,10 +1,10 @@
-"""Runs the cells of a notebook in an ipykernel, by jupyter_client, and prints what came of
+"""Runs the cells of a notebook in an ipykernel through jupyter_client, and prints the outcome of
 each, a JSON object a line.
 
     python peer.py NOTEBOOK DIRECTORY
 
-The kernel works in the directory. However long it takes, it is waited for while it lives; an
-interrupt says what it was that was waited for."""
+The kernel works in the directory. The script waits for it without a limit while it lives; an
+interrupt prints the cell for which the script waits."""
 
 import json
 import re
@@ -21,7 +21,7 @@ manager, client = start_new_kernel(kernel_name="python3", startup_timeout=None, 
 
 
 def hear(channel):
-    """The next message by a channel."""
+    """The next message of a channel."""
     while True:
         try:
             return channel(timeout=1)
@@ -31,7 +31,7 @@ def hear(channel):
 
 
 def listen():
-    """Returns once the kernel is heard: what it publishes before a subscription has come to it is lost."""
+    """Returns once the subscription works: messages that the kernel publishes before are lost."""
     while True:
         client.kernel_info()
         hear(client.get_shell_msg)
@@ -43,13 +43,13 @@ def listen():
 
 
 class Outcome:
-    """What a cell has shown so far."""
+    """The displays and output of a cell so far."""
 
     def __init__(self):
         self.streams = {"stdout": "", "stderr": ""}
         self.displays, self.places, self.main, self.error = [], {}, None, None
-        self.tracebacks = []  # of a cell that went on
-        self.clearing = False  # with the next output
+        self.tracebacks = []  # tracebacks that did not end the cell
+        self.clearing = False  # the next output clears the earlier ones
 
     def take(self, kind, content):
         if kind == "stream":
@@ -74,7 +74,7 @@ class Outcome:
             self.clearing = False
 
     def replied(self, content):
-        """Is told how the cell ended: one that succeeds may have shown tracebacks."""
+        """Reads the kernel's reply: a cell that succeeds may have shown tracebacks."""
         if content["status"] == "ok":
             self.error = None
 
@@ -93,7 +93,7 @@ class Outcome:
 def run(cell):
     outcome, idle = Outcome(), False
     id = client.execute("".join(cell["source"]), allow_stdin=False)
-    awaited = cell["metadata"].get("awaits", "")  # a child process writes it: it comes by another way, and may come after the end
+    awaited = cell["metadata"].get("awaits", "")  # written by a child process, whose output can arrive after the end
     while not idle or awaited not in outcome.streams["stdout"]:
         message = hear(client.get_iopub_msg)
         if message["parent_header"].get("msg_id") != id:

@@ -1,4 +1,4 @@
-"""What schemathesis does not know of Yurt, and which refusals of valid requests are right."""
+"""Tells schemathesis the rules of Yurt that the document cannot express, and the correct refusals of valid requests."""
 
 import itertools
 import json
@@ -9,23 +9,23 @@ import threading
 import requests
 import schemathesis
 
-# Whether the links are followed, where the whole is to be seen and not the bodies of requests.
+# Whether schemathesis follows links, to test sequences of requests and not only single bodies.
 LEAD_ON = bool(os.environ.get("LEAD_ON"))
 
-# A session that a request made ends after that many seconds, and with it all that runs or waits in
-# it; one that is watched ends sooner, as the watch lasts as long as the session.
+# The lifetime in seconds of a session that a request creates. A session whose events are watched ends
+# sooner, as the watch lasts as long as the session.
 LIFETIME = 120 if LEAD_ON else 20
 WATCHED = 0.5
 
 TEMPLATES = "create-template|replace-template|push-templates"
 
-# Rules that a schema cannot say, or only by a list of all combinations of members, and what the node
-# has: the operation, the field of the problem, and its detail. Each is a refusal of a request that
-# the document allows.
+# Refusals of requests that the document allows: the operation, the field of the problem, and its
+# detail. They come from rules that a schema cannot express, or only by a list of all combinations of
+# members, and from the state of the node.
 RULES = [
-    # A cursor is what a list gave out. Its text means something to the server alone.
+    # A cursor must come from a list. Only the server knows its format.
     ("list-(?!files).*", "cursor", "^this is no cursor of this list"),
-    # A duration may be text, such as 90s, whose range no pattern can say.
+    # A duration can be text, such as 90s, whose range no pattern can express.
     ("create-token|create-key", "expires_in", "^give from 1s to |^the value is beyond what a duration can hold"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
@@ -45,11 +45,11 @@ RULES = [
     (TEMPLATES, r"(dependencies|kernels)\[.*", "is none of the template's runtimes"),
     (TEMPLATES, r"runtimes\[\d+\]", "is in the list twice"),
     (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
-    # The cursor is in the code, as long as that is.
+    # The cursor must be within the code.
     ("complete-in-context|inspect-in-context", "cursor", "is outside the code"),
-    # JSON Schema counts 88.0 among the integers; the server wants it without a fraction.
+    # For JSON Schema 88.0 is an integer; the server requires an integer without a fraction.
     ("resize-execution|inspect-in-context|complete-in-context", "rows|cols|cursor|detail", "^the value must be a whole number"),
-    # The operator says which paths of the host there are, and a node which languages.
+    # The operator's settings decide the allowed host paths, and the node has a set of languages.
     (TEMPLATES, r"rootfs\.host_paths\[\d+\]", "the whole host cannot be bound"),
     ("execute", "language", "^template default has no language"),
     ("delete-template", "", "is built in and cannot be deleted"),
@@ -87,7 +87,7 @@ def as_it_is(ctx, value):
 def before_call(ctx, case, kwargs):
     operation = operation_of(case)
     if operation == "create-session" and case.headers and isinstance(case.headers.get("Idempotency-Key"), str):
-        # One key is for one request, and schemathesis gives the same to all.
+        # A key is for one request, but schemathesis sends the same key with all.
         if len(case.headers["Idempotency-Key"]) <= 200:
             case.headers["Idempotency-Key"] += str(next(keys))
     watches = operation == "watch-files" or LEAD_ON and operation == "watch-execution"
@@ -104,8 +104,8 @@ def end(url):
     requests.delete(url, timeout=30)
 
 
-# The requests that others follow, or that need an answer of an earlier one, where links are followed: a
-# session of a template that there is, executions in it, a file.
+# The requests at the start of linked sequences: they create a session of an existing template, executions
+# in it, and a file.
 LEADING = {
     "create-session": [{"template_id": "python-basic"}],
     "execute": [
@@ -134,8 +134,8 @@ def lead_query(ctx, query):
 
 
 def without_names(ctx, raw_schema):
-    """Takes members away by which schemathesis would not begin with a session: it thinks that some
-    operation has to make what they name."""
+    """Removes members that keep schemathesis from starting with a session: it assumes that another
+    operation must first create the objects that they name."""
     members = raw_schema["components"]["schemas"]["CreateSessionBody"]["properties"]
     for name in ("agent_id", "snapshot_id", "template_id"):
         del members[name]
@@ -164,10 +164,10 @@ def after_call(ctx, case, response):
 
 @schemathesis.check
 def valid_request_is_taken(ctx, response, case):
-    """Holds each refusal of a request that the document allows to the rules above."""
+    """Checks each refusal of a request that the document allows against the rules above."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    # What there is not, and what its state forbids, depends on the requests before.
+    # Missing objects, and states that forbid a request, depend on earlier requests.
     if response.status_code < 400 or response.status_code in (404, 405, 409, 429) or response.status_code >= 500:
         return
     problem = problem_of(response)

@@ -1,5 +1,5 @@
 // Drives a Yurt MCP server with the stock TypeScript client. Arguments: the address of the server or the path of
-// yurt, and how many conversations to have at once. It is run in the directory that the client is installed in.
+// yurt, and the number of simultaneous conversations. It runs in the directory of the installed client.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";

@@ -1,5 +1,5 @@
 """Drives a Yurt MCP server with the stock Python client. Arguments: the address of the server or the path of yurt, the
-mode of the client (auto, or legacy for the revisions with a handshake), and how many conversations to have at once."""
+mode of the client (auto, or legacy for the revisions with a handshake), and the number of simultaneous conversations."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def progress(c: Client, sandbox: str) -> None:
 
 
 async def installing(c: Client, sandbox: str, version: str) -> None:
-    """Progress tells that packages are installed, which happens once on a server."""
+    """The progress reports the installation of packages, which happens once on a server."""
     seen: list[str] = []
 
     async def tell(number: float, total: float | None, message: str | None) -> None:
@@ -156,7 +156,7 @@ async def cancellation(c: Client, sandbox: str) -> None:
 
 
 async def conversation(target: str, mode: str, number: int) -> None:
-    """One agent: its own client, its own sandbox, state that no other has."""
+    """One agent with its own client, sandbox and state."""
     async with client(target, mode) as c:
         first = await call(c, "run_code", code=f"x = {number}")
         assert first.structured_content["created"] and "sandbox_id" in text_of(first), first

@@ -1,5 +1,5 @@
-// Has a plot of the server in the configuration of an agent's program, which is on standard input, with the stock TypeScript client.
-// It runs in the directory that the client is installed in.
+// Reads an agent's MCP configuration from standard input and requests a plot from its server with the stock TypeScript client.
+// It runs in the directory of the installed client.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-"""Has a plot of the server in the configuration of an agent's program, which is on standard input, with the stock Python client."""
+"""Reads an agent's MCP configuration from standard input and requests a plot from its server with the stock Python client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()"
 
 
 def target(configuration: dict[str, Any]) -> str | StdioServerParameters:
-    """Returns the one server, as the client takes it."""
+    """Returns the only server of the configuration in the client's form."""
     server = (configuration.get("mcpServers") or configuration["servers"])["yurt"]
     if "url" in server:
         return server["url"]

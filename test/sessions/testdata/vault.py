@@ -1,5 +1,5 @@
-"""The few commands of Vault's command line that the documentation names, for tests: that
-takes many times as long to build as the server of the tests."""
+"""The few commands of Vault's command line that the documentation uses, for tests: building Vault's
+own command line takes many times as long as building the tests' server."""
 import json, os, sys, urllib.request
 
 

@@ -1,4 +1,4 @@
-// Nothing here may reach another host: the page works on a machine without a network.
+// This page must not reach another host: it works on a machine without a network.
 Scalar.createApiReference("#reference", {
   url: "/openapi.json",
   withDefaultFonts: false,
