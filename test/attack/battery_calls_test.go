@@ -88,7 +88,7 @@ func mountBattery() battery {
 	add("make-shared", "sharing mounts with the host", "return call('mount', 0, b'/', 0, 0x104000, 0)", inNamespaces)
 	add("make-slave", "taking mounts from the host", "return call('mount', 0, b'/', 0, 0x84000, 0)", inNamespaces)
 	for _, path := range []string{"/proc/kcore", "/proc/sys", "/proc/keys", "/dev/shm", "/workspace"} {
-		add("umount"+strings.ReplaceAll(path, "/", "-"), "uncovering what lies below "+path, fmt.Sprintf("return call('umount2', b'%s', 2)", path), inSandbox)
+		add("umount"+strings.ReplaceAll(path, "/", "-"), "uncovering the files below "+path, fmt.Sprintf("return call('umount2', b'%s', 2)", path), inSandbox)
 	}
 	add("umount-tmp", "taking /tmp away", "return call('umount2', b'/tmp', 2)", inNamespaces)
 	add("chroot", "another root", "return call('chroot', b'/tmp')", inNamespaces)
@@ -112,7 +112,7 @@ type refusedCall struct{ name, args, tries string }
 
 func callBattery() battery {
 	b := battery{
-		name: "calls", about: "Code makes system calls that widen what it reaches of the kernel.",
+		name: "calls", about: "Code makes system calls that widen its reach into the kernel.",
 		layer: byFilter, stopped: refusals(),
 		fails: "the calls are not on the list",
 	}
@@ -204,7 +204,7 @@ func refusedCalls() []refusedCall {
 		{"_sysctl", "0", "settings of the kernel by the old call"},
 		{"uselib", "b'/tmp/none'", "a library by the old call"},
 		{"ustat", "0, 0", "file systems by number"},
-		{"setns", "-1, 0", "a namespace by a descriptor that is none"},
+		{"setns", "-1, 0", "a namespace by a descriptor that is not one"},
 		{"lsm_set_self_attr", "100, 0, 0, 0", "another label of itself"},
 		{"pidfd_getfd:init", "os.pidfd_open(1), 0, 0", "a descriptor of yurt-init"},
 		{"process_madvise:init", "os.pidfd_open(1), 0, 0, 21, 0", "memory of yurt-init paged out"},
@@ -214,7 +214,7 @@ func refusedCalls() []refusedCall {
 // families are the kinds of sockets that are not on the list.
 func socketBattery() battery {
 	b := battery{
-		name: "socket-families", about: "Code opens kinds of sockets that reach seldom-used parts of the kernel, or what is outside of it.",
+		name: "socket-families", about: "Code opens kinds of sockets that reach seldom-used parts of the kernel, or devices outside of it.",
 		layer: byFilter, stopped: refusals(),
 		fails: "the list knows four families; a host would load a module for another, and of vsock, which leads to the hypervisor, there is no namespace",
 	}

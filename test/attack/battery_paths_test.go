@@ -100,7 +100,7 @@ func loaderBattery() battery {
 	b := battery{
 		name: "loader", about: "Code runs programs through ld-linux.so, whose name is all that a rule for programs sees.",
 		layer: byFilter, stopped: []string{"held"},
-		fails: "what a process may do does not depend on how its program was started: the filter, the rules for files and no-new-privileges are inherited",
+		fails: "the rights of a process do not depend on how its program was started: the filter, the rules for files and no-new-privileges are inherited",
 		python: `
 import glob
 LOADER = (glob.glob('/lib64/ld-linux-*.so.*') + glob.glob('/lib/ld-linux-*.so.*'))[0]

@@ -9,7 +9,7 @@ func capabilityBattery() battery {
 	b := battery{
 		name: "capabilities", about: "Code raises a capability: in its own sets, in those that a program inherits, and in the ambient set.",
 		layer: byCapabilities, stopped: []string{"EPERM"},
-		fails: "code has none, and none is in the bounding set of the sandbox",
+		fails: "code has no capability, and the bounding set of the sandbox is empty",
 		python: `
 def raise_capability(number):
     word, bit = number // 32, 1 << number % 32
@@ -56,9 +56,9 @@ def raise_capability(number):
 // controlBattery writes to files of /proc that control the kernel.
 func controlBattery() battery {
 	b := battery{
-		name: "proc-writes", about: "Code writes to files of /proc by which the kernel is told what to do.",
+		name: "proc-writes", about: "Code writes to files of /proc that control the kernel.",
 		layer: byMounts, stopped: []string{"EROFS", "EACCES", "EPERM", "ENOENT"},
-		fails: "/proc/sys and its like are mounted read-only and belong to a user who is nobody here, what acts on the host is masked, and landlock lets code write nowhere in /proc",
+		fails: "/proc/sys and similar directories are mounted read-only and belong to a user without an id here, files that act on the host are masked, and landlock lets code write to no file in /proc",
 		python: `
 def control(path, text):
     if os.path.exists(path) and os.stat(path).st_rdev == os.makedev(1, 3): raise OSError(errno.ENOENT, 'masked')
@@ -143,7 +143,7 @@ def telling(path):
 
 func sysBattery() battery {
 	b := battery{
-		name: "sys", about: "Code looks for files of /sys, by which the kernel and its devices are told what to do.",
+		name: "sys", about: "Code looks for files of /sys, which control the kernel and its devices.",
 		layer: byMounts, stopped: []string{"ENOENT"},
 		fails: "a sandbox has no /sys",
 	}
@@ -176,7 +176,7 @@ func deviceBattery() battery {
 		b.trials = append(b.trials, a)
 	}
 	b.trials = append(b.trials,
-		trial{name: "tty", tries: "opening the terminal of who started the sandbox", code: "return os.open('/dev/tty', os.O_RDWR)", stopped: []string{"ENXIO"}, layer: byNamespaces},
+		trial{name: "tty", tries: "opening the terminal of the user who started the sandbox", code: "return os.open('/dev/tty', os.O_RDWR)", stopped: []string{"ENXIO"}, layer: byNamespaces},
 		trial{name: "terminals", tries: "terminals of the host", code: "found = set(os.listdir('/dev/pts')) - {'ptmx'}\nif not found: raise Held\nreturn found", stopped: []string{"held"}, layer: byNamespaces},
 		trial{name: "tty-input", tries: "typing into the terminal of another (TIOCSTI)", layer: byNamespaces, stopped: []string{"ENOTTY", "EPERM"}, code: "import fcntl\nfor fd in (0, 1, 2): fcntl.ioctl(fd, 0x5412, b'x')\nreturn 'typed'"},
 		trial{name: "console-paste", tries: "typing by TIOCLINUX", layer: byNamespaces, stopped: []string{"ENOTTY", "EPERM"}, code: "import fcntl\nfor fd in (0, 1, 2): fcntl.ioctl(fd, 0x541c, b'\\x02' + bytes(16))\nreturn 'typed'"},

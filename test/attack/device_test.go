@@ -47,7 +47,7 @@ for path in ('/dev/given/own', '/dev/fixed'):
 `,
 		},
 		{
-			name:    "writing to what may be read",
+			name:    "writing to a read-only device",
 			fails:   "the node's mode, the rules for files and the cgroup each allow reading alone",
 			layer:   byDevices,
 			sandbox: given,

@@ -26,7 +26,7 @@ for path in ('/.yurt-init', '/bin', '/usr/bin/python3'):
 		},
 		{
 			name:  "descriptors that were left open (CVE-2024-21626)",
-			fails: "a process begins with its own stdin, stdout and stderr and nothing else",
+			fails: "a process begins with only its own stdin, stdout and stderr",
 			layer: byInit,
 			program: `
 for fd in os.listdir('/proc/self/fd'):
@@ -38,7 +38,7 @@ if os.getcwd() != '/workspace': got(os.getcwd())
 		},
 		{
 			name:  "files that only root may read, by a link",
-			fails: "a link to another file system is impossible, and what is of the host is another user's",
+			fails: "a link to another file system is impossible, and files of the host belong to another user",
 			layer: byMounts,
 			program: `
 for path in ('/etc/passwd', '/usr/bin/su', '/.yurt-init', '/proc/self/mem'):

@@ -137,7 +137,7 @@ while True: print(in_child(eat), flush=True)
 		},
 		{
 			name:    "memory by files",
-			fails:   "files in memory count to the memory limit of those who write them; init, which is charged apart, is not who is killed for want of it",
+			fails:   "files in memory count towards the memory limit of their writers; init, which is charged separately, is not killed for lack of it",
 			layer:   byCgroup,
 			sandbox: limits(func(r *yurt.Resources) { r.Memory, r.Disk = 64<<20, 256<<20 }),
 			program: `
@@ -153,7 +153,7 @@ for where in ('/tmp/x', '/workspace/x', '/dev/shm/x'):
 		},
 		{
 			name:  "memory by other means",
-			fails: "what the kernel keeps for a process, it charges to its cgroup",
+			fails: "the kernel charges the memory that it keeps for a process to the process's cgroup",
 			layer: byCgroup,
 			program: `
 # Pipes, sockets, queues and shared memory, each filled as far as it goes.
@@ -230,7 +230,7 @@ for where in ('/tmp', '/workspace'):
 		},
 		{
 			name:  "zip bombs",
-			fails: "what comes out of an archive is written by the program, to a file system that has a size",
+			fails: "the program writes an archive's files to a file system of a fixed size",
 			layer: bySizes,
 			program: `
 import io, tarfile, zipfile, zlib
@@ -248,7 +248,7 @@ subprocess.run('rm -rf /workspace/* /tmp/*', shell=True)
 		},
 		{
 			name:  "directories as deep and as wide as can be",
-			fails: "what they take is bounded, and removing the sandbox does not walk them",
+			fails: "their space is bounded, and removing the sandbox does not walk them",
 			layer: bySizes,
 			program: `
 os.chdir('/tmp')
@@ -258,7 +258,7 @@ for n in range(3000):
 		},
 		{
 			name:  "output without end",
-			fails: "what goes beyond the cap is read and dropped",
+			fails: "output beyond the cap is read and dropped",
 			layer: byInit,
 			program: `
 block = b'x' * (1 << 20)
@@ -285,7 +285,7 @@ for n in range(300000): os.write(1 + n % 2, b'x')
 		},
 		{
 			name:  "output after the end",
-			fails: "an execution ends with its process, whatever holds its pipes, and dropped output blocks nobody",
+			fails: "an execution ends with its process, even if others hold its pipes, and dropped output blocks no process",
 			layer: byInit,
 			program: `
 if os.fork() == 0:
@@ -352,7 +352,7 @@ for _ in range(40):
 		},
 		{
 			name:  "inotify of the whole host",
-			fails: "instances are charged to the host id that owns the user namespace, which may have a part of what a user may have",
+			fails: "instances are charged to the host id that owns the user namespace, which may have a part of a user's maximum",
 			layer: byRlimits,
 			program: `
 made = 0
@@ -433,7 +433,7 @@ func forgedResults() []attack {
 	return []attack{
 		{
 			name:  "garbage for a result",
-			fails: "what is written to descriptor 3 is parsed as hostile",
+			fails: "the data on descriptor 3 is parsed as hostile",
 			layer: byResults,
 			run:   code("import os\nos.write(3, os.urandom(100000))\nos._exit(0)"), check: ends(yurt.ErrorTypeNotSerializable),
 		},
@@ -451,12 +451,12 @@ func forgedResults() []attack {
 		},
 		{
 			name:  "two results",
-			fails: "one is taken, or none; it is the program's own word in any case",
+			fails: "at most one is taken; it is as untrusted as the program's output",
 			layer: byResults,
 			run:   code("import os\nos.write(3, b'{\"result\":1}\\n{\"result\":2}\\n')"), check: orderly,
 		},
 		{
-			name:  "a success that was none",
+			name:  "a forged success",
 			fails: "the exit status comes from init, which user code cannot reach",
 			layer: byInit,
 			run:   code("import os\nos.write(3, b'{\"result\":1}')\nos.kill(os.getpid(), 11)"),

@@ -219,7 +219,7 @@ def go():
 		},
 		{
 			name:  "FIFOs, sockets and leases in the place of files",
-			fails: "nothing is opened that could wait, and what is no regular file is refused",
+			fails: "no file is opened that could block, and files that are not regular are refused",
 			program: `
 import fcntl
 os.mkfifo('/workspace/fifo'); os.mkdir('/workspace/d'); os.mkfifo('/workspace/d/fifo')
@@ -244,7 +244,7 @@ def go(): time.sleep(60)
 		},
 		{
 			name:  "a file that turns into a FIFO",
-			fails: "what was opened is looked at, not what was seen before",
+			fails: "the check is on the opened file, not on the path",
 			program: `
 os.mkfifo('/workspace/fifo'); open('/workspace/file', 'w').write('x')
 def go():
@@ -265,7 +265,7 @@ def go():
 		},
 		{
 			name:  "holes as large as can be",
-			fails: "what is read is what was asked for, and an archive's bytes are bounded, those of holes too",
+			fails: "a read has the requested length, and an archive's bytes are bounded, including those of holes",
 			program: `
 for n in range(100): os.truncate(os.open(f'/workspace/hole{n}', os.O_RDWR | os.O_CREAT), 1 << 40)
 `,
@@ -285,7 +285,7 @@ for n in range(100): os.truncate(os.open(f'/workspace/hole{n}', os.O_RDWR | os.O
 		},
 		{
 			name:  "a file that grows while it is read",
-			fails: "what is read ends where the file did when it was opened",
+			fails: "a read ends at the file's end at the time of its opening",
 			program: `
 f = open('/workspace/f', 'ab', 0); f.write(b'x' * 100)
 def go():
@@ -305,7 +305,7 @@ def go():
 		},
 		{
 			name:  "a tree deeper than paths can say",
-			fails: "walks have a bound, and a removal moves up what is too deep, so that neither descriptors nor stack run out",
+			fails: "walks have a bound, and a removal moves up directories that are too deep, so that neither descriptors nor stack run out",
 			program: `
 os.chdir('/workspace')
 for n in range(1500): os.mkdir('d'); os.chdir('d')
@@ -320,8 +320,8 @@ for n in range(1500): os.mkdir('d'); os.chdir('d')
 			},
 		},
 		{
-			name:  "names that are no text, or would be taken for something else",
-			fails: "what is listed is made into text, and what is asked for is bounded text before it is used",
+			name:  "names that are not text, or look like something else",
+			fails: "listed names are converted to text, and requested names are bounded text before they are used",
 			program: `
 for name in (b'\xff\xfe', b'a\nb', b'\x1b[2J', b'-rf', b'~', b'%2e%2e', b'...', b' ', b'x' * 255): open(b'/workspace/' + name, 'w').close()
 `,
@@ -389,8 +389,8 @@ for name in (b'\xff\xfe', b'a\nb', b'\x1b[2J', b'-rf', b'~', b'%2e%2e', b'...', 
 			},
 		},
 		{
-			name:  "more changes than anybody can be told of",
-			fails: "the kernel's queue is bounded, what is the same is told once, and a watch is told when something was lost",
+			name:  "more changes than a watch can report",
+			fails: "the kernel's queue is bounded, equal changes are reported once, and a watch learns of lost changes",
 			program: `
 os.mkdir('/workspace/d')
 def go():
@@ -415,8 +415,8 @@ def go():
 			},
 		},
 		{
-			name:  "watches of what is outside",
-			fails: "directories are watched by a descriptor of what lies inside",
+			name:  "watches of directories outside",
+			fails: "directories are watched by a descriptor of the directory inside",
 			program: `
 os.symlink('/etc', '/workspace/l'); os.symlink('/', '/workspace/root'); os.symlink('../tmp', '/workspace/t')
 `,

@@ -73,7 +73,7 @@ func kernelAttacks() []attack {
 	return []attack{
 		{
 			name:  "calls of other architectures",
-			fails: "the list is for the native architecture, and whoever calls by another is killed",
+			fails: "the list is for the native architecture, and a process that calls by another is killed",
 			layer: byFilter,
 			program: `
 if X86:
@@ -92,7 +92,7 @@ if X86:
 		},
 		{
 			name:  "huge pages that the host has put aside",
-			fails: "no cgroup of memory is charged for them, so the list answers that there are none",
+			fails: "no cgroup of memory is charged for them, so the list reports that none exist",
 			layer: byFilter,
 			program: `
 libc.mmap.restype = ctypes.c_void_p

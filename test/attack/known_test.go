@@ -48,7 +48,7 @@ fails('giving it another name', lambda: os.rename('/dev/pts/0', '/dev/pts/9'))
 		},
 		{
 			name:  "labels and settings that go elsewhere (CVE-2025-52881)",
-			fails: "/proc is the real one, of this pid namespace, nothing can be mounted on it, and what the host writes to it, it writes before user code exists",
+			fails: "/proc is the real one, of this pid namespace, no mount can cover it, and the host writes to it before user code exists",
 			layer: byMounts,
 			program: `
 if os.statvfs('/proc').f_bsize and open('/proc/self/stat').read().split()[0] != str(os.getpid()): got('another /proc')
@@ -109,8 +109,8 @@ fails('deadline', lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1
 `,
 		},
 		{
-			name:  "a core dump, and what it would be handed to",
-			fails: "the limit is 1 byte, with which nothing is written and no program is handed anything, and it stays that whatever a program is told that it set",
+			name:  "a core dump, and the program that would get it",
+			fails: "the limit is 1 byte, with which the kernel writes no dump and starts no program, and it stays so even if a program believes that it has changed it",
 			layer: byRlimits,
 			program: `
 import resource

@@ -35,7 +35,7 @@ if [p for p in os.listdir('/proc') if p.isdigit() and int(p) < os.getpid()]: got
 		},
 		{
 			name:    "mounts and namespaces below the layer",
-			fails:   "the command has no capability, and is under the list, which denies what init needs for the layer",
+			fails:   "the command has no capability, and is under the list, which denies the calls that init needs for the layer",
 			layer:   byFilter,
 			sandbox: layered,
 			program: `
@@ -56,7 +56,7 @@ for path in ('/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/kallsyms', 
 `,
 		},
 		{
-			name:    "an end that was none",
+			name:    "a forged end",
 			fails:   "how a command ended is told by its keeper, through a pipe that the command has not",
 			layer:   byInit,
 			sandbox: layered,

@@ -71,11 +71,11 @@ func programClasses() []class {
 	}
 	return []class{
 		list("escapes", "TestEscapes", "Code looks for a way out of its sandbox's namespaces and root.", escapes()),
-		list("kernel", "TestKernel", "Code widens what it reaches of the kernel.", kernelAttacks()),
-		list("known-escapes", "TestKnownEscapes", "Code tries what others were escaped from by.", knownEscapes()),
+		list("kernel", "TestKernel", "Code widens its reach into the kernel.", kernelAttacks()),
+		list("known-escapes", "TestKnownEscapes", "Code tries the known escapes from other sandboxes.", knownEscapes()),
 		list("netlink", "TestNetwork", "Code changes its network, or speaks to the kernel by it.", networkAttacks()),
 		list("exhaustion", "TestExhaustion", "Code takes all that there is of something, and does not give it back.", exhaustions()),
-		list("results", "TestResults", "Code forges what its harness would say of its run.", forgedResults()),
+		list("results", "TestResults", "Code forges its harness's result of the run.", forgedResults()),
 		list("layer", "TestLayers", "Code attacks the second layer, where each execution has namespaces of its own.", layerAttacks()),
 		list("given-devices", "TestDevices", "Code goes through a device that its sandbox was given.", deviceAttacks("", "")),
 		files(), proxied(), hoarded(),
@@ -136,14 +136,13 @@ func page(all []class) string {
 
 Generated from `+"`test/attack`"+` by `+"`go generate ./test/attack`"+`: do not edit.
 
-The suite makes %d attacks on real sandboxes, and none may succeed. An attack is listed with the layer
-that must stop it; others may stop it too. The result is the one that its test demands: names of errors and
-signals are those with which the attack ends, "held" means that it came to its end and got nothing. %d of them
-are made once more where the layer is missing, and must succeed there: as root of new namespaces ("succeeds with
-namespaces alone"), or as root of the host ("succeeds with no sandbox"). The others are not made there, since they
-would harm the host, or since what they are after is on other hosts than the one that runs the tests.
+The suite makes %d attacks on real sandboxes, and all must fail. The table names for each attack the layer that must
+stop it; others may stop it, too. The result is the one that its test requires: an attack ends with one of the named errors
+or signals, or "held" means that it ran to its end without success. %d of them are repeated without the layer, and must
+succeed there: as root of new namespaces ("succeeds with namespaces alone"), or as root of the host ("succeeds with no
+sandbox"). The others are not repeated, since they would harm the host, or need other hosts than that of the tests.
 
-| layer | what it is | attacks |
+| layer | meaning | attacks |
 | --- | --- | --- |
 `, total, shown)
 	var layers []layer

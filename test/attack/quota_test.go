@@ -47,7 +47,7 @@ func quotaAttacks(dir string) []attack {
 	}
 	return []attack{
 		{
-			name:    "files given to another project, or to none",
+			name:    "files given to another project, or to no project",
 			fails:   "the kernel changes projects, and whether they are inherited, for processes of its first user namespace alone",
 			layer:   byQuota,
 			sandbox: onQuota,
@@ -140,7 +140,7 @@ subprocess.run('rm -rf /workspace/*', shell=True)
 `,
 		},
 		{
-			name:    "what else is on that disk",
+			name:    "other files on that disk",
 			fails:   "the directory is bound: its parent is the sandbox's root, and files are found by name alone",
 			layer:   byMounts,
 			sandbox: onQuota,
@@ -155,7 +155,7 @@ for kind in (1, 2): # FILEID_INO32_GEN, of the file system's root
 		},
 		{
 			name:    "a tree that cannot be removed",
-			fails:   "who removes it opens few directories at a time, and is stopped by no mode",
+			fails:   "the removal opens few directories at a time, and no mode stops it",
 			layer:   byQuota,
 			sandbox: onQuota,
 			program: attributes + `
