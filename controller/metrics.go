@@ -42,16 +42,16 @@ func newMetrics(registerer prometheus.Registerer, store contract.Store, members 
 		}, []string{"kind"}),
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "yurt_sessions_expired_total",
-			Help: "Sessions that were idle or lived too long.",
+			Help: "Sessions that ended by their idle timeout or lifetime.",
 		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	sessions := &sessionCollector{store: store, desc: prometheus.NewDesc("yurt_sessions", "Sessions that are kept.", []string{"state"}, nil)}
+	sessions := &sessionCollector{store: store, desc: prometheus.NewDesc("yurt_sessions", "Sessions in the store.", []string{"state"}, nil)}
 	leads := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "yurt_controller_leads",
-		Help: "1 while this controller is the one that ends sessions which run out, and sizes warm pools.",
+		Help: "1 while this controller is the leader, which ends expired sessions and sizes warm pools.",
 	}, func() float64 {
 		if members.Leads() {
 			return 1
@@ -60,7 +60,7 @@ func newMetrics(registerer prometheus.Registerer, store contract.Store, members 
 	})
 	count := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "yurt_controllers",
-		Help: "Controllers that use the same store, this one included.",
+		Help: "Controllers that use the same store, including this one.",
 	}, func() float64 { return float64(members.Count()) })
 	collectors := []prometheus.Collector{m.created, m.executions, m.duration, m.expired, sessions, leads, count}
 	if measured, ok := store.(prometheus.Collector); ok {

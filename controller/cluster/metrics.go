@@ -19,7 +19,7 @@ func newMetrics(registerer prometheus.Registerer, p *Placer) (*metrics, error) {
 			Name: "yurt_claims_total", Help: "Claims of warm sandboxes at nodes.",
 		}, []string{"outcome"}),
 		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "yurt_cold_starts_total", Help: "Slots that the engine was asked to start for a session.",
+			Name: "yurt_cold_starts_total", Help: "Slots that the orchestrator was asked to start for a session.",
 		}, []string{"outcome"}),
 	}
 	if registerer == nil {
@@ -30,19 +30,19 @@ func newMetrics(registerer prometheus.Registerer, p *Placer) (*metrics, error) {
 	}
 	for _, collector := range []prometheus.Collector{
 		m.claims, m.starts, p.PoolMetrics(),
-		gauge("yurt_view_live", "1 while what is known of the nodes is kept up to date, 0 while it is of earlier.", func() float64 {
+		gauge("yurt_view_live", "1 while the controller's view of the nodes is current, 0 while it is stale.", func() float64 {
 			if live, _, _ := p.view.Status(); live {
 				return 1
 			}
 			return 0
 		}),
-		gauge("yurt_view_stale_seconds", "How old what is known of the nodes may be.", func() float64 {
+		gauge("yurt_view_stale_seconds", "Largest possible age of the controller's view of the nodes.", func() float64 {
 			if live, since, _ := p.view.Status(); !live {
 				return time.Since(since).Seconds()
 			}
 			return 0
 		}),
-		gauge("yurt_nodes_out_of_rotation", "Nodes that are left alone because their calls failed.", func() float64 {
+		gauge("yurt_nodes_out_of_rotation", "Nodes that get no new sessions because their calls failed.", func() float64 {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return float64(p.chooser.breaker.open(time.Now()))

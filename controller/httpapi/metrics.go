@@ -23,7 +23,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "yurt_http_request_duration_seconds",
-			Help:    "Time to the end of the answer; that of an execution or a stream is part of it.",
+			Help:    "Time to the end of the response, including that of an execution or a stream.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 3, 14),
 		}, []string{"method", "route"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{

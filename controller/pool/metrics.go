@@ -7,7 +7,7 @@ import (
 func newRefill() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "yurt_pool_refill_seconds",
-		Help:    "Time to open a slot of a warm pool, until its sandbox could be claimed.",
+		Help:    "Time to open a slot of a warm pool, until its sandbox can be claimed.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
 	})
 }
@@ -17,7 +17,7 @@ func (m *Manager) Collector() prometheus.Collector {
 	labels := []string{"template"}
 	return &collector{
 		manager: m,
-		target:  prometheus.NewDesc("yurt_pool_target", "Sandboxes that a warm pool is to have ready, by demand.", labels, nil),
+		target:  prometheus.NewDesc("yurt_pool_target", "Ready sandboxes that a warm pool needs, by demand.", labels, nil),
 		ready:   prometheus.NewDesc("yurt_pool_ready", "Sandboxes of a warm pool that can be claimed.", labels, nil),
 		claimed: prometheus.NewDesc("yurt_pool_claimed", "Slots of a warm pool that are claimed.", labels, nil),
 		pending: prometheus.NewDesc("yurt_pool_pending", "Slots of a warm pool that are being opened.", labels, nil),

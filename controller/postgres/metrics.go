@@ -23,17 +23,17 @@ type metrics struct {
 func newMetrics() metrics {
 	return metrics{
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "yurt_store_retries_total", Help: "Requests to the store that were tried again.",
+			Name: "yurt_store_retries_total", Help: "Requests to the store that were repeated.",
 		}, []string{"reason"}),
 		outages: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "yurt_store_unavailable_total", Help: "Requests to the store that were given up because it was away.",
+			Name: "yurt_store_unavailable_total", Help: "Requests to the store that were given up because it was unavailable.",
 		}),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "yurt_store_lost_answers_total", Help: "Commits whose answer was lost, by what became of them.",
+			Name: "yurt_store_lost_answers_total", Help: "Commits whose response was lost, by their outcome.",
 		}, []string{"outcome"}),
 		took:  record.NewWriteDuration(),
-		away:  prometheus.NewDesc("yurt_store_away", "1 while the last request found the store away.", nil, nil),
-		bytes: prometheus.NewDesc("yurt_store_bytes", "Disk that the store takes.", []string{"part"}, nil),
+		away:  prometheus.NewDesc("yurt_store_away", "1 while the last request could not reach the store.", nil, nil),
+		bytes: prometheus.NewDesc("yurt_store_bytes", "Disk space of the store.", []string{"part"}, nil),
 		conns: prometheus.NewDesc("yurt_store_connections", "Connections to the store.", []string{"state"}, nil),
 	}
 }

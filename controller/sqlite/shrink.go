@@ -96,7 +96,7 @@ func (w *writer) cut(ctx context.Context, pages int) error {
 
 // sizes describes the metric of the store's size on disk.
 func sizes() *prometheus.Desc {
-	return prometheus.NewDesc("yurt_store_bytes", "Disk that the store takes.", []string{"part"}, nil)
+	return prometheus.NewDesc("yurt_store_bytes", "Disk space of the store.", []string{"part"}, nil)
 }
 
 // Describe implements [prometheus.Collector].

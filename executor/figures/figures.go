@@ -42,7 +42,7 @@ type Figures struct{ installs *prometheus.HistogramVec }
 func New() *Figures {
 	return &Figures{installs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "yurt_node_install_duration_seconds",
-		Help:    "Time to install the packages of a template or an execution, the wait for other installations included.",
+		Help:    "Time to install the packages of a template or an execution, including the wait for other installations.",
 		Buckets: prometheus.ExponentialBuckets(0.25, 2, 12),
 	}, []string{"outcome"})}
 }
@@ -59,9 +59,9 @@ func (f *Figures) Installed(took time.Duration, err error) {
 // Collector shows the node that read reads.
 func (f *Figures) Collector(read func(ctx context.Context) (Reading, error)) prometheus.Collector {
 	return &collector{figures: f, read: read, gauges: gauges(), cache: prometheus.NewDesc(
-		"yurt_node_cache_bytes", "Disk that a cache of the node takes.", []string{"cache"}, nil,
+		"yurt_node_cache_bytes", "Disk space of a cache of the node.", []string{"cache"}, nil,
 	), cacheLimit: prometheus.NewDesc(
-		"yurt_node_cache_limit_bytes", "Disk that a cache may take; content that was unused for longest is removed first.", []string{"cache"}, nil,
+		"yurt_node_cache_limit_bytes", "Largest disk space of a cache; the least recently used content is removed first.", []string{"cache"}, nil,
 	)}
 }
 
@@ -87,9 +87,9 @@ func gauges() []gauge {
 			prometheus.NewDesc("yurt_node_sandbox_cpu_seconds_total", "Processor time that all sandboxes of the node took.", nil, nil),
 			prometheus.CounterValue, func(r Reading) float64 { return r.CPU.Seconds() },
 		},
-		number("yurt_node_sandboxes", "Sandboxes on the node, warm ones included.", func(r Reading) float64 { return float64(r.Capacity.Sandboxes) }),
+		number("yurt_node_sandboxes", "Sandboxes on the node, including warm ones.", func(r Reading) float64 { return float64(r.Capacity.Sandboxes) }),
 		number("yurt_node_sandboxes_limit", "Sandboxes that may be on the node.", func(r Reading) float64 { return float64(r.Capacity.MaxSandboxes) }),
-		number("yurt_node_creates", "Sandboxes that are being made, or wait for that.", func(r Reading) float64 { return float64(r.Load.Making) }),
+		number("yurt_node_creates", "Sandboxes that are being made or wait to be made.", func(r Reading) float64 { return float64(r.Load.Making) }),
 		number("yurt_node_creates_waiting", "Sandboxes that wait to be made.", func(r Reading) float64 { return float64(r.Load.Waiting) }),
 		number("yurt_node_creates_waiting_limit", "Sandboxes that may wait to be made.", func(r Reading) float64 { return float64(r.Load.MaxWaiting) }),
 		number("yurt_node_executions", "Executions that run on the node.", func(r Reading) float64 { return float64(r.Load.Executions) }),

@@ -74,10 +74,10 @@ func reference(found []Metric) string {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-Prometheus reads the metrics of ` + "`yurt dev` and `yurt controller`" + ` at ` + "`/metrics`" + `, with a key that has the scope ` + "`nodes`" + ` where keys are asked for,
-and those of ` + "`yurt executor`" + ` at the address of ` + "`--metrics-listen`" + `. The Go runtime's and the process's own metrics (` + "`go_…`, `process_…`" + `) are there too.
-Tenants are named by ` + "`yurt_tenant_sessions`" + ` alone, which only the operator's keys can read. Names of templates and routes are the other labels that
-grow with use; labels that clients could make up do not exist.
+Prometheus reads the metrics of ` + "`yurt dev`" + ` and ` + "`yurt controller`" + ` at ` + "`/metrics`" + `, with a key of the scope ` + "`nodes`" + ` if the server requires keys, and those of
+` + "`yurt executor`" + ` at the address of ` + "`--metrics-listen`" + `. The metrics of the Go runtime and of the process (` + "`go_…`" + `, ` + "`process_…`" + `) are included. Only
+` + "`yurt_tenant_sessions`" + `, which only the operator's keys can read, names tenants. The other labels that grow with use are names of templates and routes;
+clients cannot invent labels.
 
 Dashboards for Grafana are in ` + "`deploy/grafana`" + `, and alerts with their tests in ` + "`deploy/prometheus`" + `. This page is made from the source.
 

@@ -30,14 +30,14 @@ type TenantCount struct {
 func NewWriteDuration() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "yurt_store_write_duration_seconds",
-		Help:    "Time of a transaction of the store, the wait for its turn included.",
+		Help:    "Time of a transaction of the store, including the wait for its turn.",
 		Buckets: prometheus.ExponentialBuckets(0.00005, 3, 12),
 	})
 }
 
 // TenantSessions describes the metric that [CollectTenants] makes.
 func TenantSessions() *prometheus.Desc {
-	return prometheus.NewDesc("yurt_tenant_sessions", "Sessions that have not ended. The tenants with the fewest share a label where there are many.", []string{"tenant", "state"}, nil)
+	return prometheus.NewDesc("yurt_tenant_sessions", "Sessions that have not ended. If there are many tenants, those with the fewest sessions share a label.", []string{"tenant", "state"}, nil)
 }
 
 // CollectTenants makes the metric of the sessions of each tenant.
