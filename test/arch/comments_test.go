@@ -7,12 +7,7 @@ import (
 	"testing"
 )
 
-// The present figures of the comments in other languages than Go. They may only be lowered, to those of Go's.
-const (
-	otherVagueNow = 12.0
-	otherEmptyNow = 3.1
-)
-
+// The comments of the sources beside Go have the limits of Go's, all languages together.
 func TestCommentsOfOtherLanguages(t *testing.T) {
 	files, err := Texts(root, "", ".py", ".js", ".mjs", ".cjs", ".ts", ".java", ".r", ".sh", ".cs", ".rs", ".c", ".cpp", ".h")
 	if err != nil {
@@ -24,13 +19,16 @@ func TestCommentsOfOtherLanguages(t *testing.T) {
 		count := CountText(strings.Join(Comments(path, text), "\n"))
 		counts[filepath.Ext(path)] = counts[filepath.Ext(path)].Add(count)
 		all = all.Add(count)
+		if count.Vague+count.Empty > 0 {
+			t.Logf("%s: %+v", path, count) // shown where the test fails
+		}
 	}
 	for ext, least := range map[string]int{".py": 10000, ".mjs": 3000, ".ts": 1000, ".sh": 1000, ".R": 100, ".java": 100} {
 		if counts[ext].Words < least {
 			t.Errorf("the comments of %s files have %d words, want at least %d: does the scanner find them?", ext, counts[ext].Words, least)
 		}
 	}
-	for _, broken := range CheckProse("the sources beside Go", all, otherVagueNow, otherEmptyNow) {
+	for _, broken := range CheckProse("the sources beside Go", all, vagueNow, emptyNow) {
 		t.Error(broken)
 	}
 }
