@@ -36,3 +36,11 @@ func CheckTestsNamed(page, text string, tests Tests) []string {
 	}
 	return broken
 }
+
+// inCode knows the blocks and spans of code of a page.
+var inCode = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+
+// CountPage counts the words of a page outside its code.
+func CountPage(text string) Prose {
+	return countWords(inCode.ReplaceAllString(text, ""))
+}

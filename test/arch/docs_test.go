@@ -44,3 +44,37 @@ func TestCheckTestsNamedFindsWhatIsWrong(t *testing.T) {
 		expect(t, text, CheckTestsNamed("page", text, tests), want)
 	}
 }
+
+// The pages are better than the goal for a package. The limits may only be lowered.
+const (
+	vaguePages = 1.0
+	emptyPages = 0.5
+)
+
+func TestPages(t *testing.T) {
+	const enough = 500 // words, for a rate to say something
+	pages, err := Texts(root+"/docs", ".md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("there are %d pages, %v", len(pages), err)
+	}
+	var all Prose
+	for name, text := range pages {
+		count := CountPage(text)
+		if all = all.Add(count); count.Words < enough {
+			continue
+		}
+		for _, broken := range CheckProse("docs/"+name, count, VagueGoal, EmptyGoal) {
+			t.Error(broken)
+		}
+	}
+	for _, broken := range CheckProse("the pages in docs", all, vaguePages, emptyPages) {
+		t.Error(broken)
+	}
+}
+
+func TestCountPageLeavesCodeOut(t *testing.T) {
+	page := "What is `none`?\n\n```sh\necho nothing # what\n```\n\nNobody knows.\n"
+	if got, want := CountPage(page), (Prose{Words: 4, Vague: 1, Empty: 1}); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+}

@@ -65,7 +65,7 @@ func CheckProse(where string, p Prose, vagueLimit, emptyLimit float64) []string 
 		{"nobody, nothing, none", p.Empty, emptyLimit},
 	} {
 		if rate := 1000 * float64(kind.count) / float64(max(p.Words, 1)); rate > kind.limit {
-			broken = append(broken, fmt.Sprintf("%s: %q stand %.1f times in 1,000 words of comments, and %.1f is the most: "+
+			broken = append(broken, fmt.Sprintf("%s: %q stand %.1f times in 1,000 words, and %.1f is the most: "+
 				"name the thing that the sentence is about, since a reader cannot see it from these words", where, kind.words, rate, kind.limit))
 		}
 	}
