@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 // dial opens a terminal of a session.
@@ -105,6 +106,37 @@ func TestTerminalIsLeft(t *testing.T) {
 	events := s.openStream(t, "GET", "/api/v1/sessions/"+session+"/executions/"+id+"/events", "")
 	if got := strings.Join(events.rest(), "|"); !strings.Contains(got, "SIGHUP") {
 		t.Errorf("it had %s", got)
+	}
+}
+
+// TestClientOpensTerminalAgain: the Go client counts the events of a terminal, and goes on after one when it opens the terminal again.
+func TestClientOpensTerminalAgain(t *testing.T) {
+	s := newServer(t)
+	c, ctx, session := newClient(t, s.URL), t.Context(), s.session(t, "shell-basic")
+	open := func(req yurtclient.TerminalRequest) *yurtclient.Terminal {
+		t.Helper()
+		terminal, err := c.OpenTerminal(ctx, session, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { terminal.Close() })
+		return terminal
+	}
+	first := open(yurtclient.TerminalRequest{Command: "echo a trap end"})
+	if data, _, err := first.Next(ctx); string(data) != "a\n" || err != nil || first.Last() != 2 {
+		t.Fatalf("it shows %q, error %v, as event %d; expected a line as event 2", data, err, first.Last())
+	}
+	first.Close() // the connection breaks
+	all := open(yurtclient.TerminalRequest{ExecutionID: first.ExecutionID})
+	if data, _, err := all.Next(ctx); string(data) != "a\n" || err != nil || all.Last() != 2 {
+		t.Errorf("opened again it shows %q, error %v, as event %d; expected all of it", data, err, all.Last())
+	}
+	rest := open(yurtclient.TerminalRequest{ExecutionID: first.ExecutionID, After: first.Last()})
+	if err := all.HangUp(); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := rest.Next(ctx); string(data) != "SIGHUP" || err != nil {
+		t.Errorf("opened after its last event it shows %q, error %v; expected the next output", data, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/coder/websocket"
 
@@ -21,12 +22,14 @@ type TerminalRequest struct {
 	Cwd         string
 	Size        TerminalSize
 	ExecutionID string // attach to this one, in place of starting something
+	After       uint64 // with ExecutionID: the [Terminal.Last] of the terminal before, whose output is not shown again; 0 shows all of it
 }
 
 // Terminal is a terminal in a session. Next is for one goroutine, the rest for any.
 type Terminal struct {
 	ExecutionID string
 	conn        *websocket.Conn
+	last        atomic.Uint64 // number of the last event
 }
 
 // terminalMessage is a text message, either way.
@@ -37,6 +40,7 @@ type terminalMessage struct {
 	Error       *yurt.ExecutionError `json:"error,omitempty"`
 	Rows        uint16               `json:"rows,omitempty"`
 	Cols        uint16               `json:"cols,omitempty"`
+	Gap         *yurt.Gap            `json:"gap,omitempty"`
 }
 
 // maxTerminalMessage bounds one message of the server, in bytes.
@@ -55,6 +59,9 @@ func (c *Client) OpenTerminal(ctx context.Context, sessionID string, req Termina
 		if side != 0 {
 			query.Set(name, strconv.Itoa(int(side)))
 		}
+	}
+	if req.After != 0 {
+		query.Set("after", strconv.FormatUint(req.After, 10))
 	}
 	target := "ws" + strings.TrimPrefix(c.base.String(), "http") + sessionPath(sessionID) + "/pty?" + query.Encode()
 	conn, resp, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: authorization(c.key)})
@@ -76,6 +83,7 @@ func (c *Client) OpenTerminal(ctx context.Context, sessionID string, req Termina
 		return nil, errors.Join(fmt.Errorf("opening a terminal: %w", err), conn.CloseNow())
 	}
 	t.ExecutionID = first.ExecutionID
+	t.last.Store(max(req.After, 1)) // event 1 says that the execution has started
 	return t, nil
 }
 
@@ -84,6 +92,10 @@ type Exit struct {
 	Code  int
 	Error *yurt.ExecutionError
 }
+
+// Last returns the number of the last event that [Terminal.Next] returned. A terminal whose connection broke goes on after it, see
+// [TerminalRequest].
+func (t *Terminal) Last() uint64 { return t.last.Load() }
 
 // Next returns the next output to show, or how the program ended. An error about earlier input
 // carries a code that is not [yurt.CodeUnavailable]; the terminal can still be used.
@@ -95,7 +107,8 @@ func (t *Terminal) Next(ctx context.Context) ([]byte, *Exit, error) {
 		}
 		return nil, nil, yurt.Errorf(yurt.CodeUnavailable, "the terminal broke off; execution %s goes on: %w", t.ExecutionID, err)
 	}
-	if kind == websocket.MessageBinary {
+	if kind == websocket.MessageBinary { // there is one for each event
+		t.last.Add(1)
 		return data, nil, nil
 	}
 	var message terminalMessage
@@ -105,6 +118,9 @@ func (t *Terminal) Next(ctx context.Context) ([]byte, *Exit, error) {
 	switch message.Type {
 	case "exited":
 		return nil, &Exit{message.ExitCode, message.Error}, nil
+	case "gap":
+		t.last.Store(message.Gap.To)
+		return nil, nil, nil
 	case "failed":
 		return nil, nil, yurt.Errorf(yurt.Code(message.Error.Type), "%s", message.Error.Message)
 	default:

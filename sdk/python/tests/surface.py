@@ -9,7 +9,7 @@ import time
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Callable
 
-from yurt import AuditLog, CreatedKey, Keys, Nodes, Pools, Sandbox, Templates, Tenants, YurtError
+from yurt import AuditLog, CreatedKey, Keys, Nodes, Pools, Sandbox, Templates, Tenants, Terminal, YurtError
 from yurt.models import TenantUsage
 
 if os.environ.get("YURT_ASYNC"):
@@ -208,22 +208,24 @@ TERMINAL = "stty -echo; stty size; read word; echo $word; stty size; read word; 
 
 def terminal(play: Scenario, step: Json, _: Json) -> Json:
     box, shown = box_of(play, step), b""
-    with box.pty(TERMINAL) as opened:
-        def show_until(end: bytes) -> None:
-            nonlocal shown
-            while not shown.endswith(end):
-                part = opened.read()
-                assert part is not None, f"the terminal showed {shown!r} and ended; expected {end!r}"
-                shown += part
 
-        show_until(b"24 80\r\n")
-        box.execution(opened.execution_id).resize(40, 120)
-        opened.write("hej\n")
-        show_until(b"40 120\r\n")
-        opened.resize(30, 100)
-        opened.write("again\n")
-        while (part := opened.read()) is not None:
+    def show_until(terminal: Terminal, end: bytes) -> None:
+        nonlocal shown
+        while not shown.endswith(end):
+            part = terminal.read()
+            assert part is not None, f"the terminal showed {shown!r} and ended; expected {end!r}"
             shown += part
+
+    with box.pty(TERMINAL) as first:
+        show_until(first, b"24 80\r\n")
+        with box.pty(execution_id=first.execution_id, after=first.last) as opened:
+            box.execution(opened.execution_id).resize(40, 120)
+            opened.write("hej\n")
+            show_until(opened, b"40 120\r\n")
+            opened.resize(30, 100)
+            opened.write("again\n")
+            while (part := opened.read()) is not None:
+                shown += part
     return {"shown": shown.decode(), "exit_code": opened.exit_code}
 
 

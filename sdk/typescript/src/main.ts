@@ -11,7 +11,7 @@ export type * from "./models.js";
 export { Contexts, type LanguageOptions, Nodes, type NodesOptions, Pools, Processes, type ProgressOptions, type PushOptions, type QuestionOptions, Templates } from "./parts.js";
 export { Display, Event, LogEntry, Result, type Row } from "./results.js";
 export {
-  type CodeOptions, type CreateOptions, type Duration, type ExecutionsOptions, type InvokeOptions, type ListOptions, type OnDisconnect, type Place, type RunOptions, Sandbox,
+  type CodeOptions, type CreateOptions, type Duration, type ExecutionsOptions, type InvokeOptions, type ListOptions, type OnDisconnect, type Place, type RunOptions, Sandbox, type TerminalOptions,
 } from "./sandbox.js";
 export { Terminal } from "./terminal.js";
 export * as tools from "./tools.js";

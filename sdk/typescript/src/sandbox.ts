@@ -112,6 +112,18 @@ export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" |
   onDisconnect?: OnDisconnect;
 }
 
+export interface TerminalOptions extends CallOptions {
+  cwd?: string;
+  /** Default: 24. */
+  rows?: number;
+  /** Default: 80. */
+  cols?: number;
+  /** Reopens the terminal of this execution instead of starting a program. */
+  executionId?: string;
+  /** Number of the last event that was read, see Terminal.last. Default: show all output. */
+  after?: number;
+}
+
 /** A sandbox. `await using` ends a sandbox that `create` made, and else only disconnects. */
 export class Sandbox {
   readonly id: string;
@@ -226,10 +238,10 @@ export class Sandbox {
   }
 
   /** Opens a terminal with a shell or with a command line, or reopens one by its execution's id. */
-  pty(command?: string, options: CallOptions & { cwd?: string; rows?: number; cols?: number; executionId?: string } = {}): Promise<Terminal> {
-    const { cwd, rows = 24, cols = 80, executionId, signal } = options;
-    const query = queryOf({ command, cwd, rows, cols, execution_id: executionId });
-    return Terminal.open(this.client, `${this.#path}/pty${query}`, signal);
+  pty(command?: string, options: TerminalOptions = {}): Promise<Terminal> {
+    const { cwd, rows = 24, cols = 80, executionId, after, signal } = options;
+    const query = queryOf({ command, cwd, rows, cols, execution_id: executionId, after });
+    return Terminal.open(this.client, `${this.#path}/pty${query}`, after, signal);
   }
 
   /** Returns the last bytes of the output of executions, the newest last. */

@@ -12,12 +12,15 @@ interface Message {
   execution_id?: string;
   exit_code?: number;
   error?: { type: string; message: string };
+  gap?: { to: number };
 }
 
 /** A terminal. Read until undefined, which means that the program has ended; exitCode is set then. */
 export class Terminal implements AsyncIterable<Uint8Array> {
   executionId = "";
   exitCode: number | undefined;
+  /** Number of the last event that was read, after which a terminal goes on whose connection broke. */
+  last: number;
   #socket: Socket | undefined;
   #queue: (Uint8Array | Message)[] = [];
   #unread = 0;
@@ -30,14 +33,15 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     this.#wake();
   };
 
-  private constructor(signal: AbortSignal | undefined) {
+  private constructor(after: number | undefined, signal: AbortSignal | undefined) {
+    this.last = after || 1; // event 1 says that the execution has started
     this.#signal = signal;
   }
 
-  static async open(client: Yurt, path: string, signal?: AbortSignal): Promise<Terminal> {
+  static async open(client: Yurt, path: string, after?: number, signal?: AbortSignal): Promise<Terminal> {
     signal?.throwIfAborted();
     const url = "ws" + (client.url + path).slice("http".length);
-    const terminal = new Terminal(signal);
+    const terminal = new Terminal(after, signal);
     const opening = platform().openSocket(url, client.authorization, (data) => terminal.#receive(data));
     try {
       terminal.#socket = await unless(signal, opening);
@@ -94,10 +98,14 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   async read(): Promise<Uint8Array | undefined> {
     while (this.exitCode === undefined) {
       const item = await this.#next();
-      if (item instanceof Uint8Array) return item;
+      if (item instanceof Uint8Array) { // there is one for each event
+        this.last++;
+        return item;
+      }
       if (item === undefined) {
         throw new UnavailableError(`the terminal broke off; execution ${this.executionId} goes on`, { code: "unavailable" });
       }
+      if (item.gap) this.last = item.gap.to;
       if (item.type === "exited") this.exitCode = item.exit_code ?? 0;
       if (item.type === "failed") throw new YurtError(item.error?.message ?? "it failed", { code: item.error?.type ?? "internal" });
     }

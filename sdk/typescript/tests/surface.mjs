@@ -199,23 +199,25 @@ const terminalCommand = "stty -echo; stty size; read word; echo $word; stty size
 
 export async function terminal(play, step) {
   const box = boxOf(play, step);
-  const opened = await box.pty(terminalCommand);
+  const first = await box.pty(terminalCommand);
   let shown = "";
-  const showUntil = async (end) => {
+  const showUntil = async (terminal, end) => {
     while (!shown.endsWith(end)) {
-      const part = await opened.read();
+      const part = await terminal.read();
       assert.ok(part, `the terminal showed ${JSON.stringify(shown)} and ended; expected ${JSON.stringify(end)}`);
       shown += Buffer.from(part).toString();
     }
   };
-  await showUntil("24 80\r\n");
+  await showUntil(first, "24 80\r\n");
+  const opened = await box.pty(undefined, { executionId: first.executionId, after: first.last });
   await box.execution(opened.executionId).resize(40, 120);
   opened.write("hej\n");
-  await showUntil("40 120\r\n");
+  await showUntil(opened, "40 120\r\n");
   opened.resize(30, 100);
   opened.write("again\n");
   for await (const part of opened) shown += Buffer.from(part).toString();
   opened.close();
+  first.close();
   return { shown, exit_code: opened.exitCode };
 }
 

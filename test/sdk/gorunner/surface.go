@@ -353,14 +353,20 @@ func terminal(ctx context.Context, box *yurtclient.Sandbox, _ *step) (any, error
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close()
+	defer func() { opened.Close() }()
 	shown := ""
 	for _, turn := range []struct {
 		until string
 		then  func() error
 	}{
 		{"24 80\r\n", func() error {
-			err := box.Execution(opened.ExecutionID).Resize(ctx, yurtclient.TerminalSize{Rows: 40, Cols: 120})
+			opened.Close() // the connection breaks
+			again, err := box.Terminal(ctx, yurtclient.TerminalRequest{ExecutionID: opened.ExecutionID, After: opened.Last()})
+			if err != nil {
+				return err
+			}
+			opened = again
+			err = box.Execution(opened.ExecutionID).Resize(ctx, yurtclient.TerminalSize{Rows: 40, Cols: 120})
 			return errors.Join(err, opened.Write(ctx, []byte("hej\n")))
 		}},
 		{"40 120\r\n", func() error {

@@ -28,7 +28,8 @@ func newSessionShellCommand(a *app) *cobra.Command {
 of this one, and the exit code becomes that of this program.
 
 A hangup ends the programs in the terminal when this program is ended. They go on when the
-connection breaks, and --attach connects to them again.`,
+connection breaks, and --attach connects to them again. They show all of their output then,
+or with --after only the newer output.`,
 		Example: `  yurt session shell $id
   yurt session shell $id python3
   yurt session shell $id --attach $execution`,
@@ -43,6 +44,7 @@ connection breaks, and --attach connects to them again.`,
 	}
 	cmd.Flags().StringVar(&req.Cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
 	cmd.Flags().StringVar(&req.ExecutionID, "attach", "", "the execution whose terminal to connect to again")
+	cmd.Flags().Uint64Var(&req.After, "after", 0, "with --attach: the number that was told when the connection broke, after whose output to go on")
 	return cmd
 }
 
@@ -75,6 +77,8 @@ func (a *app) runShell(ctx context.Context, sessionID string, req yurtclient.Ter
 	switch {
 	case ctx.Err() != nil:
 		return errors.Join(ctx.Err(), terminal.HangUp())
+	case yurt.CodeOf(err) == yurt.CodeUnavailable:
+		return fmt.Errorf("%w; connect to it again by \"yurt session shell %s --attach %s --after %d\"", err, sessionID, terminal.ExecutionID, terminal.Last())
 	case err != nil:
 		return err
 	case exit.Error != nil && exit.Error.Type != yurt.ErrorTypeSignaled:

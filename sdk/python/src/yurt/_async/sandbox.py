@@ -188,9 +188,13 @@ class AsyncSandbox:
 
     async def pty(
         self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80, execution_id: str | None = None,
+        after: int | None = None,
     ) -> AsyncTerminal:
-        """Opens a terminal with a shell or with a command line, or reopens one by its execution's id."""
-        params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id)
+        """Opens a terminal with a shell or with a command line, or reopens one by its execution's id.
+
+        A reopened terminal shows all of its output, or the output after the event `after`, which is the `last` of the terminal before.
+        """
+        params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id, after=after)
         return await AsyncTerminal.open(self._client, self._path + "/pty", params)
 
     async def logs(self, limit: int = 65536) -> List[LogEntry]:

@@ -16,10 +16,12 @@ from .client import AsyncYurt
 class AsyncTerminal:
     """A terminal. Read until None, which means that the program has ended; exit_code is set then."""
 
-    def __init__(self, connection: Any, execution_id: str) -> None:
+    def __init__(self, connection: Any, execution_id: str, last: int) -> None:
         self._connection = connection
         self.execution_id = execution_id
         self.exit_code: int | None = None
+        self.last = last
+        """Number of the last event that was read, after which a terminal goes on whose connection broke."""
 
     @classmethod
     async def open(cls, client: AsyncYurt, path: str, params: dict[str, Any]) -> AsyncTerminal:
@@ -34,7 +36,7 @@ class AsyncTerminal:
             raise problem_error(bytes(answer.body or b""), answer.status_code, answer.headers.get("retry-after", "")) from None
         except (OSError, InvalidHandshake, ConnectionClosed) as error:
             raise UnavailableError(f"no terminal could be opened at {client.url}: {error}", code="unavailable") from error
-        return cls(connection, first.get("execution_id", ""))
+        return cls(connection, first.get("execution_id", ""), params.get("after") or 1)  # event 1 says that the execution has started
 
     async def read(self) -> bytes | None:
         """Returns the next output to show."""
@@ -45,9 +47,12 @@ class AsyncTerminal:
                 if self.exit_code is not None:
                     return None
                 raise UnavailableError(f"the terminal broke off; execution {self.execution_id} goes on", code="unavailable") from error
-            if isinstance(message, bytes):
+            if isinstance(message, bytes):  # there is one for each event
+                self.last += 1
                 return message
             told = json.loads(message)
+            if told.get("type") == "gap":
+                self.last = told["gap"]["to"]
             if told.get("type") == "exited":
                 self.exit_code = told.get("exit_code", 0)
                 return None
