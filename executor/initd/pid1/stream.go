@@ -33,9 +33,12 @@ func newStreamReader(p *process, stream initd.Stream, pipe *os.File, limit int64
 	return &streamReader{process: p, stream: stream, pipe: pipe, limit: limit, buffers: buffers, drained: make(chan struct{})}
 }
 
+// chunkSize is the largest chunk that init sends, in bytes. The host has two buffers of this size for each stream that is read.
+const chunkSize = initd.MaxChunk / 2
+
 // newBuffers makes the pool of buffers for reading. A reader that waits, for its process or for the host, holds no buffer.
 func newBuffers() *sync.Pool {
-	return &sync.Pool{New: func() any { return new([initd.MaxChunk]byte) }}
+	return &sync.Pool{New: func() any { return new([chunkSize]byte) }}
 }
 
 // run reads until the last writer is gone. When the process itself has ended but
@@ -68,7 +71,7 @@ func (r *streamReader) run() {
 // read reads the available data, up to a chunk's size, and returns it after the tail, which is then empty. The error
 // is io.EOF at the end of the pipe and EAGAIN when it is empty.
 func (r *streamReader) read(fd int) ([]byte, error) {
-	buf := r.buffers.Get().(*[initd.MaxChunk]byte)
+	buf := r.buffers.Get().(*[chunkSize]byte)
 	defer r.buffers.Put(buf)
 	n, err := syscall.Read(fd, buf[:])
 	for errors.Is(err, syscall.EINTR) {
@@ -145,8 +148,8 @@ func (r *streamReader) take(data []byte) {
 func (r *streamReader) pass(data []byte) {
 	for len(data) > 0 {
 		n := len(data)
-		if n > initd.MaxChunk {
-			n = initd.MaxChunk - partialRune(data[:initd.MaxChunk])
+		if n > chunkSize {
+			n = chunkSize - partialRune(data[:chunkSize])
 		}
 		r.kept += int64(n)
 		r.process.add(r.stream, data[:n])
