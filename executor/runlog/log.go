@@ -148,27 +148,16 @@ func (l *Log) Append(e Entry) error {
 	if len(e.Data) > maxEntry {
 		return fmt.Errorf("an entry of %d bytes exceeds %d", len(e.Data), maxEntry)
 	}
-	encoded := encodings.Get().(*[]byte)
-	buf := append((*encoded)[:0], byte(e.Kind))
+	buf := make([]byte, 0, entryHeader+len(e.Data))
+	buf = append(buf, byte(e.Kind))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(e.At.UnixNano()))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(e.Data)))
 	buf = append(buf, e.Data...)
-	err := l.put(e, buf)
-	if cap(buf) <= maxReused {
-		*encoded = buf
-		encodings.Put(encoded)
-	}
-	if err != nil {
+	if err := l.put(e, buf); err != nil {
 		return fmt.Errorf("writing a log: %w", err)
 	}
 	return nil
 }
-
-// encodings holds the buffers of entries that were written: a stream of output would leave a copy of each chunk to the garbage
-// collector. Buffers of more than maxReused bytes, which are rare, are not kept.
-var encodings = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxReused = 128 << 10
 
 // Close ends every reader that waits for more. The entries stay; they do not count
 // as memory any more, since the executor closes a log only to remove it, or to end.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,7 +39,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = reader.ReadByte()
-	if took := time.Since(answered); err != io.EOF || took < idle-tolerance {
+	if took := time.Since(answered); !errors.Is(err, io.EOF) || took < idle-tolerance {
 		t.Errorf("after %s the connection ended with %v, want its end after %s", took, err, idle)
 	}
 }
