@@ -314,7 +314,7 @@ func fillAll(t *testing.T, sandboxes int, chosen func(hoard) bool) {
 				t.Errorf("%d sandboxes took %d MiB of the host that their cgroups are not charged for, want at most %d", len(list), lost>>20, most>>20)
 			}
 			for _, id := range list {
-				a.worksWithin(t, "the sandbox", id, 30*time.Second) // its memory can be full of objects that outlive their processes
+				a.worksWithin(t, "the sandbox", id, 15*time.Second) // its memory can be full of objects that outlive their processes
 				if err := a.DestroySandbox(t.Context(), id); err != nil {
 					t.Error(err)
 				}
