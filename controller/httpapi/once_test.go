@@ -1,10 +1,14 @@
 package httpapi_test
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi"
@@ -78,6 +82,91 @@ func TestRepeatedCallsOfClient(t *testing.T) {
 	}
 	if _, err := client.Session(ctx, session); err != nil {
 		t.Errorf("a call that changes nothing: %v", err)
+	}
+}
+
+// lossy loses the first answer to each key, and to each request without a key, after it was carried out.
+type lossy struct {
+	http.RoundTripper
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := r.Method + r.URL.Path + r.Header.Get("Idempotency-Key")
+	if err != nil || l.seen[name] {
+		return resp, err
+	}
+	l.seen[name] = true
+	return nil, errors.Join(io.ErrUnexpectedEOF, resp.Body.Close())
+}
+
+// TestClientRepeatsItsCalls: the Go client repeats a call whose answer is lost, and the call is carried out once. It does not repeat a
+// call that the server would carry out again.
+func TestClientRepeatsItsCalls(t *testing.T) {
+	s := newServer(t, carriesOutOnce(t))
+	transport := &lossy{RoundTripper: http.DefaultTransport, seen: map[string]bool{}}
+	c, err := yurtclient.New(s.URL, yurtclient.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, session := t.Context(), s.session(t, "shell-basic")
+	echo := yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo a"}}
+	for name, call := range map[string]func() error{
+		"execute": func() error { _, err := c.Execute(ctx, session, echo); return err },
+		"start":   func() error { _, err := c.Start(ctx, session, echo); return err },
+		"stream": func() error {
+			_, err := c.ExecuteStream(ctx, session, echo, func(yurt.Event) error { return nil })
+			return err
+		},
+		"timeout": func() error { _, err := c.SetSessionTimeout(ctx, session, yurt.Duration(time.Hour), 0); return err },
+		"read":    func() error { _, err := c.Session(ctx, session); return err },
+		"create": func() error {
+			_, err := c.Create(ctx, yurtclient.CreateSessionRequest{TemplateID: "shell-basic"})
+			return err
+		},
+	} {
+		if err := call(); err != nil {
+			t.Errorf("%s, whose first answer is lost: %v", name, err)
+		}
+	}
+	if page, err := c.Executions(ctx, session, yurtclient.ExecutionFilter{}); err != nil || len(page.Executions) != 3 {
+		t.Errorf("three calls began %d executions, error %v", len(page.Executions), err)
+	}
+	if page, err := c.Sessions(ctx, yurtclient.SessionFilter{}); err != nil || len(page.Sessions) != 2 {
+		t.Errorf("there are %d sessions, expected 2, error %v", len(page.Sessions), err)
+	}
+	_, appended := c.WriteFile(ctx, session, "a", strings.NewReader("a"), yurt.WriteOptions{Append: true})
+	_, created := c.CreateSession(ctx, yurtclient.CreateSessionRequest{TemplateID: "shell-basic"})
+	_, ended := c.EndSession(ctx, session)
+	for name, err := range map[string]error{"append": appended, "create without a key": created, "end": ended} {
+		if yurt.CodeOf(err) != yurt.CodeUnavailable {
+			t.Errorf("%s, which must not be repeated: %v", name, err)
+		}
+	}
+}
+
+// TestClientWaitsForServer: a client waits for a server, unless it is to fail at once.
+func TestClientWaitsForServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		options     []yurtclient.Option
+		least, most time.Duration
+	}{
+		"waits":         {[]yurtclient.Option{yurtclient.WithPatience(time.Second)}, 300 * time.Millisecond, time.Minute},
+		"does not wait": {[]yurtclient.Option{yurtclient.WithoutWaiting()}, 0, 5 * time.Second},
+	} {
+		c, err := yurtclient.New("http://127.0.0.1:1", test.options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		_, err = c.PauseSession(t.Context(), "ses_a")
+		if took := time.Since(begun); yurt.CodeOf(err) != yurt.CodeUnavailable || took < test.least || took > test.most {
+			t.Errorf("a client that %s failed after %s with %v", name, took, err)
+		}
 	}
 }
 

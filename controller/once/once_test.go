@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
@@ -23,6 +24,7 @@ type server struct {
 	handler http.Handler
 	carried int // out
 	refusal error
+	clock   time.Duration // by which the clock of the server is ahead
 }
 
 func newServer(t *testing.T, answer http.HandlerFunc) *server {
@@ -32,11 +34,11 @@ func newServer(t *testing.T, answer http.HandlerFunc) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	requests, err := once.New(once.Config{Store: sqlite.Requests(store)})
+	s := &server{t: t}
+	requests, err := once.New(once.Config{Store: sqlite.Requests(store), Now: func() time.Time { return time.Now().Add(s.clock) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t}
 	s.handler = requests.Wrap(func(w http.ResponseWriter, _ *http.Request, err error) {
 		s.refusal = err
 		w.WriteHeader(http.StatusTeapot)
@@ -99,6 +101,7 @@ func TestAnswers(t *testing.T) {
 			})
 			caller := tenant("a", "")
 			first := s.send(caller, "key", "/x", "body")
+			s.clock = time.Minute
 			second := s.send(caller, "key", "/x", "body")
 			if s.carried != test.again {
 				t.Errorf("the request was carried out %d times, want %d", s.carried, test.again)
@@ -159,5 +162,31 @@ func TestExecutions(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%q", known); got != `["" "exe_a" "exe_a"]` {
 		t.Errorf("the requests knew the executions %s", got)
+	}
+}
+
+// TestUnderWay: a request that is sent again while the first one is under way has the answer of the first, or is carried out when that
+// one was refused.
+func TestUnderWay(t *testing.T) {
+	for status, carried := range map[int]int{http.StatusCreated: 1, http.StatusConflict: 2} {
+		begun, end := make(chan struct{}, 2), make(chan struct{})
+		s := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			begun <- struct{}{}
+			<-end
+			w.WriteHeader(status)
+		})
+		answers := make(chan int, 2)
+		send := func() { answers <- s.send(tenant("a", ""), "key", "/x", "body").Code }
+		go send()
+		<-begun
+		go send()
+		time.Sleep(100 * time.Millisecond) // for the second one to find the first
+		close(end)
+		if first, second := <-answers, <-answers; first != status || second != status {
+			t.Errorf("the answers are %d and %d, expected %d twice", first, second, status)
+		}
+		if s.carried != carried {
+			t.Errorf("a request that is answered by %d was carried out %d times, expected %d", status, s.carried, carried)
+		}
 	}
 }

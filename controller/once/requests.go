@@ -22,6 +22,9 @@ const (
 	purgePause = 10 * time.Minute
 	purgeBatch = 1000
 	storeLimit = 10 * time.Second // for the store to take an answer
+
+	answerLimit = 5 * time.Second // for a request to have its answer, when it is sent again
+	answerPause = 50 * time.Millisecond
 )
 
 // Config holds the parts of [Requests]. Store is required.
@@ -103,7 +106,7 @@ func (r *Requests) serve(w http.ResponseWriter, req *http.Request, next http.Han
 	if err != nil {
 		return err
 	}
-	first, err := r.store.ClaimRequest(req.Context(), record)
+	first, err := r.claim(req.Context(), record)
 	switch {
 	case err != nil:
 		return err
@@ -121,6 +124,23 @@ func (r *Requests) serve(w http.ResponseWriter, req *http.Request, next http.Han
 		first.Answer.write(w)
 	}
 	return nil
+}
+
+// claim claims the key of a request, or returns the first request with the key. It waits for a short time for the answer of one that is
+// under way: a client whose connection broke sends its request again at once.
+func (r *Requests) claim(ctx context.Context, record Record) (Record, error) {
+	for {
+		first, err := r.store.ClaimRequest(ctx, record)
+		settled := first.Claim == record.Claim || first.Hash != record.Hash || first.Answer != nil
+		if err != nil || settled || r.now().Sub(first.At) > answerLimit {
+			return first, err
+		}
+		select {
+		case <-ctx.Done():
+			return Record{}, ctx.Err()
+		case <-time.After(answerPause):
+		}
+	}
 }
 
 func conflict(format string, args ...any) error {

@@ -34,6 +34,7 @@ type Client struct {
 	http     *http.Client
 	key      access.Secret
 	patience time.Duration
+	leaves   bool // it does not wait for a server, see [WithoutWaiting]
 }
 
 // Option changes how a [Client] is made.
@@ -67,20 +68,27 @@ type call struct {
 	query  url.Values
 	header http.Header
 	body   io.Reader
+	reads  bool // a POST that changes nothing
+	single bool // a POST that gets no key of its own
 }
 
 // send makes the request and returns the response when its status is a success;
-// the caller closes the body. Everything else is an error. A request that the server refuses for now, and may see twice, is sent
-// again when the server says so, see [WithPatience].
+// the caller closes the body. Everything else is an error. It makes the request again as [WithPatience] says.
 func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
+	return deliver(ctx, c, what, func(resp *http.Response) (*http.Response, error) { return resp, nil })
+}
+
+// deliver is [Client.send] for an answer that take reads. A request whose answer breaks off is made again too.
+func deliver[T any](ctx context.Context, c *Client, what call, take func(*http.Response) (T, error)) (T, error) {
 	what.name(ctx)
-	if !what.repeatable() {
-		return what.once(ctx, c)
-	}
 	rewind := what.rewind()
-	return patiently(ctx, c.patience, refused, func() (*http.Response, error) {
+	return patiently(ctx, c.patience, func(err error) bool { return what.again(c, err) }, func() (T, error) {
 		rewind()
-		return what.once(ctx, c)
+		resp, err := what.once(ctx, c)
+		if err != nil {
+			return *new(T), err
+		}
+		return take(resp)
 	})
 }
 
@@ -124,20 +132,21 @@ func rootCause(err error) error {
 
 // roundTrip sends the request and decodes the JSON answer into out, which may be nil.
 func (c *Client) roundTrip(ctx context.Context, what call, out any) error {
-	resp, err := c.send(ctx, what)
-	if err != nil {
+	text, err := deliver(ctx, c, what, func(resp *http.Response) ([]byte, error) {
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, yurt.Errorf(yurt.CodeUnavailable, "the controller's answer broke off: %w", err)
+		}
+		return text, nil
+	})
+	if err != nil || out == nil {
 		return err
 	}
-	defer resp.Body.Close()
-	if out == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
-	} else {
-		err = json.NewDecoder(resp.Body).Decode(out)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if err := json.Unmarshal(text, out); err != nil {
 		return fmt.Errorf("reading the controller's answer: %w", err)
 	}
 	return nil
@@ -185,7 +194,8 @@ func readProblem(resp *http.Response) error {
 		return coded
 	}
 	code := yurt.CodeInternal
-	if resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable {
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		code = yurt.CodeUnavailable
 	}
 	coded := yurt.Errorf(code, "the server answered %s, which is not an answer of Yurt; check the address", resp.Status)

@@ -59,6 +59,7 @@ func (c *Client) ask(ctx context.Context, path string, q yurt.Question, answer a
 	if err != nil {
 		return err
 	}
+	what.reads = true
 	return c.roundTrip(ctx, what, answer)
 }
 

@@ -3,10 +3,12 @@ package yurtclient
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -24,10 +26,14 @@ const (
 	longestDelay = time.Second
 )
 
-// WithPatience says for how long a call that may be repeated tries to reach a server. [Client.Create], [Client.Connect] and
-// [Client.List] are repeated when the server does not answer. So is each call without an effect of its own that a server refuses
-// because it is full, at the time that the server names. The default is 10 seconds; with 0 no call is repeated.
+// WithPatience says for how long a call is repeated that does not reach a server, whose answer is lost, or that a server refuses because
+// it is full, then at the time that the server names. The server carries out a repeated call once: each call that changes something has an
+// idempotency key. Calls that stream their input, append to a file, move or remove something are not repeated when their answer is lost.
+// The default is 10 seconds; with 0 no call is repeated.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+
+// WithoutWaiting makes calls fail at once where no server listens, as a program wants that is started by hand.
+func WithoutWaiting() Option { return func(c *Client) { c.leaves = true } }
 
 // RetryAfter returns how long the server wants to be left alone, by an error that says that it did not do the work, or 0.
 func RetryAfter(err error) time.Duration {
@@ -59,28 +65,34 @@ func patiently[T any](ctx context.Context, patience time.Duration, passes func(e
 	}
 }
 
-// lost reports whether a server may not have seen a call, or its answer got lost, or it was full.
-func lost(err error) bool {
-	code := yurt.CodeOf(err)
-	return errors.Is(err, io.ErrUnexpectedEOF) || code == yurt.CodeUnavailable || code == yurt.CodeOverloaded
-}
+// lost reports whether a server may not have seen a call, or its answer got lost.
+func lost(err error) bool { return yurt.CodeOf(err) == yurt.CodeUnavailable }
 
 // refused reports whether the server did not do the work and says when to come back.
 func refused(err error) bool { return RetryAfter(err) > 0 }
 
+// absent reports whether no server listens, which has not seen the call then.
+func absent(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
+}
+
 type onceKey struct{}
 
 // WithIdempotencyKey returns a context for one call that changes something. The server carries out a call with the same key once, and
-// answers a repeated one as the first, for a day. So a call whose answer was lost can be made again; one that the server refuses for now
-// is repeated as [WithPatience] says. A key is for one call: the server refuses another call with it.
+// answers a repeated one as the first, for a day. A call has a key of its own by itself, which serves for the time of [WithPatience]. A key
+// of the program serves for longer, such as after its next start. A key is for one call: the server refuses another call with it.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, onceKey{}, key)
 }
 
-// name gives the call the idempotency key of a context.
+// name gives a call that changes something its idempotency key: that of the context, or else a new one if the call can be sent again.
 func (w *call) name(ctx context.Context) {
 	key, _ := ctx.Value(onceKey{}).(string)
-	if key == "" || w.method != http.MethodPost || w.header.Get(headerIdempotencyKey) != "" {
+	if key == "" && w.whole() && !w.reads && !w.single {
+		key = cryptorand.Text()
+	}
+	if key == "" || w.method != http.MethodPost || w.named() {
 		return
 	}
 	header := http.Header{}
@@ -89,17 +101,27 @@ func (w *call) name(ctx context.Context) {
 	w.header = header
 }
 
-// repeatable reports whether a server may see the request twice, and the client can send it twice.
-func (w *call) repeatable() bool {
+func (w *call) named() bool { return w.header.Get(headerIdempotencyKey) != "" }
+
+// whole reports whether the client can send the body twice.
+func (w *call) whole() bool {
 	_, inMemory := w.body.(*bytes.Reader)
-	if w.body != nil && !inMemory {
+	return w.body == nil || inMemory
+}
+
+// again reports whether a call that ended with an error may be sent again.
+func (w *call) again(c *Client, err error) bool {
+	switch {
+	case !w.whole():
 		return false
-	}
-	switch w.method {
-	case http.MethodGet, http.MethodPut, http.MethodDelete:
-		return true
+	case absent(err):
+		return !c.leaves
+	case w.method == http.MethodPatch, w.method == http.MethodPost && !w.reads && !w.named():
+		return false
+	case w.method == http.MethodDelete: // a second one finds the object gone
+		return refused(err)
 	default:
-		return w.header.Get(headerIdempotencyKey) != ""
+		return lost(err) || refused(err)
 	}
 }
 

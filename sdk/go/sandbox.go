@@ -39,7 +39,7 @@ func (c *Client) Create(ctx context.Context, req CreateSessionRequest) (*Sandbox
 	if req.IdempotencyKey == "" {
 		req.IdempotencyKey = rand.Text()
 	}
-	info, err := patiently(ctx, c.patience, lost, func() (yurt.Session, error) { return c.CreateSession(ctx, req) })
+	info, err := c.CreateSession(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (c *Client) Connect(ctx context.Context, id string) (*Sandbox, error) {
 	if id == "" || id == "." || id == ".." { // of which a server would make another path
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is no id of a sandbox; give one such as Sandbox.ID", id)
 	}
-	info, err := patiently(ctx, c.patience, lost, func() (yurt.Session, error) { return c.Session(ctx, id) })
+	info, err := c.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *Client) Connect(ctx context.Context, id string) (*Sandbox, error) {
 func (c *Client) List(ctx context.Context, filter SessionFilter) iter.Seq2[yurt.Session, error] {
 	return func(yield func(yurt.Session, error) bool) {
 		for {
-			page, err := patiently(ctx, c.patience, lost, func() (SessionPage, error) { return c.Sessions(ctx, filter) })
+			page, err := c.Sessions(ctx, filter)
 			if err != nil {
 				yield(yurt.Session{}, err)
 				return

@@ -40,13 +40,14 @@ type Resources struct {
 	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`    // of each process
 }
 
-// CreateSession makes a session and returns it once its sandbox is ready.
+// CreateSession makes a session and returns it once its sandbox is ready. Without an idempotency key the session ends when ctx ends
+// before that, and the call is not repeated when its answer is lost.
 func (c *Client) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
 	what, err := postJSON(apiPrefix+"/sessions", req)
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	if req.IdempotencyKey != "" {
+	if what.single = true; req.IdempotencyKey != "" {
 		what.header.Set(headerIdempotencyKey, req.IdempotencyKey)
 	}
 	var s yurt.Session

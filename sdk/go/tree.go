@@ -21,6 +21,7 @@ func (c *Client) PackFiles(ctx context.Context, sessionID, name string) (io.Read
 	if err != nil {
 		return nil, err
 	}
+	what.reads = true
 	resp, err := c.send(ctx, what)
 	if err != nil {
 		return nil, err

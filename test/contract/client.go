@@ -8,7 +8,7 @@ import (
 )
 
 // Client returns a client of the server at url that fails the test when an answer violates the
-// server's own document. Its idle connections are closed when the test ends.
+// server's own document. It repeats no call, so that a test sees each answer. Its idle connections are closed when the test ends.
 func Client(t testing.TB, url string) *yurtclient.Client {
 	t.Helper()
 	document, err := Fetch(t.Context(), url)
@@ -18,7 +18,7 @@ func Client(t testing.TB, url string) *yurtclient.Client {
 	connections := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	t.Cleanup(connections.CloseIdleConnections)
 	transport := document.Transport(connections, func(err error) { t.Error(err) })
-	client, err := yurtclient.New(url, yurtclient.WithHTTPClient(&http.Client{Transport: transport}))
+	client, err := yurtclient.New(url, yurtclient.WithHTTPClient(&http.Client{Transport: transport}), yurtclient.WithPatience(0))
 	if err != nil {
 		t.Fatal(err)
 	}

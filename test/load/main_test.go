@@ -58,13 +58,13 @@ func (s *server) start(t *testing.T) {
 	s.Server = running
 }
 
-// client returns a client with a key and connections of its own.
+// client returns a client with a key and connections of its own, which repeats no call.
 func (s *server) client(t *testing.T, key string) *yurtclient.Client {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is of that type
 	transport.MaxIdleConnsPerHost = 64
 	t.Cleanup(transport.CloseIdleConnections)
-	client, err := yurtclient.New(s.URL, yurtclient.WithAPIKey(key), yurtclient.WithHTTPClient(&http.Client{Transport: transport}))
+	client, err := yurtclient.New(s.URL, yurtclient.WithAPIKey(key), yurtclient.WithHTTPClient(&http.Client{Transport: transport}), yurtclient.WithPatience(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type Faults struct {
 	after  int   // events after which streams are cut; 0: never
 	drop   int   // answers that are still to be dropped
 	refuse refusal
+	lose   loss
 	report report
 	work   sync.WaitGroup
 }
@@ -52,12 +53,21 @@ type refusal struct {
 	retryAfter string
 }
 
+// loss says which answers to requests with an idempotency key are lost after these were carried out: those to the first request with each
+// of the next keys.
+type loss struct {
+	count  int
+	status int // of a proxy's answer in place of the server's; 0: the connection breaks
+	keys   map[string]bool
+}
+
 type report struct {
 	Cuts  int `json:"cuts"`
 	Drops int `json:"drops"`
 	Kills int `json:"kills"`
 
 	Refusals int `json:"refusals"`
+	Losses   int `json:"losses"`
 }
 
 // NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test. In the end no sandbox of it is left,
@@ -234,6 +244,12 @@ func (f *Faults) spoil(resp *http.Response) error {
 		f.report.Drops++
 		return errCut
 	}
+	if key := resp.Request.Header.Get("Idempotency-Key"); key != "" && f.lose.count > 0 && !f.lose.keys[key] {
+		f.lose.keys[key] = true
+		f.lose.count--
+		f.report.Losses++
+		return f.lose.answer(resp)
+	}
 	if f.after > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		resp.Body = &cutter{ReadCloser: resp.Body, left: f.after, cut: func() {
 			f.mu.Lock()
@@ -242,6 +258,19 @@ func (f *Faults) spoil(resp *http.Response) error {
 		}}
 	}
 	return nil
+}
+
+// answer puts a proxy's answer in place of the server's.
+func (l *loss) answer(resp *http.Response) error {
+	if l.status == 0 {
+		return errCut
+	}
+	err := resp.Body.Close()
+	const page = "the server did not answer in time"
+	resp.StatusCode, resp.Status, resp.ContentLength = l.status, "", int64(len(page))
+	resp.Header = http.Header{"Content-Type": {"text/plain"}}
+	resp.Body = io.NopCloser(strings.NewReader(page))
+	return err
 }
 
 // cutter ends a stream of events after so many of them.
@@ -295,6 +324,8 @@ func (f *Faults) control(w http.ResponseWriter, r *http.Request) {
 		f.drop = a.Count
 	case "refuse_requests":
 		f.refuse = refusal{count: a.Count, status: a.Status, retryAfter: a.RetryAfter}
+	case "lose_answers":
+		f.lose = loss{count: a.Count, status: a.Status, keys: make(map[string]bool)}
 	case "kill_server":
 		f.schedule(a)
 	case "report":

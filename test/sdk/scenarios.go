@@ -38,7 +38,7 @@ func KeyScenarios(t *testing.T, command ...string) *Calls {
 	server := keyedServer(t)
 	faults := newFaults(t, func() (*devserver.Server, error) { return server.server, nil })
 	faults.serve()
-	play(t, keys, []string{"YURT_URL=" + faults.URL, "YURT_API_KEY=" + server.admin}, command...)
+	play(t, keys, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control, "YURT_API_KEY=" + server.admin}, command...)
 	return &faults.Calls
 }
 

@@ -4,7 +4,7 @@ import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, pro
 import type { Container, RuntimeInfo, Status, Version } from "./models.js";
 import { platform, type LocalServer } from "./platform/platform.js";
 import { EventStream } from "./stream.js";
-import { API, type Query, authorization, encode, queryOf, segment } from "./wire.js";
+import { API, type Query, authorization, encode, newKey, queryOf, segment } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
 const idempotent = ["GET", "PUT", "DELETE"]; // methods whose requests a server may see twice
@@ -38,7 +38,7 @@ export interface Request extends CallOptions {
   json?: object | undefined;
   body?: BodyInit | undefined;
   headers?: Record<string, string> | undefined;
-  /** Send it again if its response is lost. */
+  /** Send it again if its answer is lost: it changes nothing, or the same when it is repeated. */
   repeat?: boolean | undefined;
   /** The server must not get it twice. */
   once?: boolean | undefined;
@@ -87,40 +87,49 @@ export class Yurt {
   }
 
   /**
-   * Sends a request and returns the response of a success. A repeatable request is sent again after a failure, until patience ends,
-   * and not before the time in the server's Retry-After header.
+   * Sends a request and returns the response of a success. One that may be repeated is, until patience ends, and not before the time
+   * that the server names by Retry-After. A POST may be, since it has a key by which the server carries it out once; `repeat` is for one
+   * that changes nothing and needs no key.
    */
-  async send(method: string, path: string, request: Request = {}): Promise<Response> {
+  send(method: string, path: string, request: Request = {}): Promise<Response> {
+    return this.#deliver(method, path, request, async (response) => response);
+  }
+
+  /** As send. take reads the answer; one that breaks off meanwhile is lost. */
+  async #deliver<T>(method: string, path: string, request: Request, take: (response: Response) => Promise<T>): Promise<T> {
     const body = request.json ? encode(request.json) : request.body;
-    const headers = { ...(request.json && { "content-type": "application/json" }), ...this.authorization, ...request.headers };
+    const headers: Record<string, string> = { ...(request.json && { "content-type": "application/json" }), ...this.authorization, ...request.headers };
     const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers, signal: request.signal ?? null };
     const streams = body instanceof ReadableStream;
     // If redirects were allowed, Node would keep the whole body to send it again.
     if (streams) Object.assign(once, { duplex: "half", redirect: "error" });
+    const keyed = method === "POST" && (body === undefined || typeof body === "string") && !request.repeat; // a Blob may be too large for it
+    if (keyed) headers["idempotency-key"] = newKey();
     let end = 0;
     for (let pause = 50, wait = 0; ; pause = Math.min(2 * pause, slowest)) {
       try {
-        return await this.#once(path, once);
+        return await this.#once(path, once, take);
       } catch (error) {
         end ||= Date.now() + this.patience * 1000;
         if (!(error instanceof UnavailableError || error instanceof OverloadedError)) throw error;
         const refused = error.retryAfter !== undefined && idempotent.includes(method) && !request.once;
-        const again = request.repeat || (!streams && (refused || neverSent(error)));
-        wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // so that refused clients do not all return at once
+        const again = !streams && (keyed || request.repeat || refused || neverSent(error));
+        wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // lest all that were refused come back at once
         if (!again || Date.now() + wait > end) throw error;
       }
       await sleep(wait, request.signal);
     }
   }
 
-  async #once(path: string, request: RequestInit): Promise<Response> {
-    let response: Response;
+  async #once<T>(path: string, request: RequestInit, take: (response: Response) => Promise<T>): Promise<T> {
+    let advice = 'is "yurt dev" running there?';
     try {
-      response = await this.#fetch(this.url + path, request);
-      if (response.ok) return response;
-      throw problemError(response.status, await response.text(), response.headers.get("retry-after"));
+      const response = await this.#fetch(this.url + path, request);
+      if (!response.ok) throw problemError(response.status, await response.text(), response.headers.get("retry-after"));
+      advice = "the answer broke off; try again";
+      return await take(response);
     } catch (error) {
-      throw this.broken(error, request.signal ?? undefined, 'is "yurt dev" running there?');
+      throw this.broken(error, request.signal ?? undefined, advice);
     }
   }
 
@@ -133,15 +142,10 @@ export class Yurt {
     return new UnavailableError(`no answer from ${this.url} (${why}); ${advice}`, { code: "unavailable", cause: error });
   }
 
-  /** Sends a request and returns the object of the response. A GET is repeatable. */
+  /** Sends a request and returns its answer. A GET or a PUT may be repeated. */
   async call<T>(method: string, path: string, request: Request = {}): Promise<T> {
-    const response = await this.send(method, path, { repeat: method === "GET", ...request });
-    let text: string;
-    try {
-      text = await unless(request.signal, response.text());
-    } catch (error) {
-      throw this.broken(error, request.signal, "the answer broke off; try again");
-    }
+    const repeat = method === "GET" || (method === "PUT" && !request.once);
+    const text = await this.#deliver(method, path, { repeat, ...request }, (response) => unless(request.signal, response.text()));
     try {
       return JSON.parse(text) as T;
     } catch (error) {

@@ -85,10 +85,11 @@ function waitOf(header: string | null | undefined): number | undefined {
 
 /** Returns the error of a response, which may have a Retry-After header. */
 export function problemError(status: number, body: string, header?: string | null): YurtError {
-  const Kind = byStatus[status] ?? ServerError;
+  let Kind = byStatus[status] ?? ServerError;
   const retryAfter = status === 429 || status === 503 ? waitOf(header) : undefined;
   const problem = parseProblem(body);
   if (!problem) {
+    if (status === 504) Kind = UnavailableError; // of a proxy that waits no longer for the server
     const code = Kind === UnavailableError ? "unavailable" : "internal";
     return new Kind(`the server answered ${status}, which is not an answer of Yurt; check the address`, { code, retryAfter });
   }

@@ -95,7 +95,7 @@ export class Files {
 
   /** Downloads a directory as a tar archive and returns its size. Untrusted code has chosen the names and links in it. */
   async pack(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
-    const response = await this.#client.send("POST", this.#session + "/files/archive", { json: { path }, signal: options.signal });
+    const response = await this.#client.send("POST", this.#session + "/files/archive", { json: { path }, repeat: true, signal: options.signal });
     return save(response, path, target, options);
   }
 

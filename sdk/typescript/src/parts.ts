@@ -62,13 +62,13 @@ export class Contexts {
 
   /** Returns the completions of code at the cursor without running it. */
   complete(code: string, { name = "default", cursor, language, timeout, signal }: QuestionOptions = {}): Promise<Completion> {
-    return this.#client.call("POST", `${this.#path}/${segment(name)}/complete`, { json: given({ code, cursor, language, timeout }), signal });
+    return this.#client.call("POST", `${this.#path}/${segment(name)}/complete`, { json: given({ code, cursor, language, timeout }), repeat: true, signal });
   }
 
   /** Describes the name at the cursor without running the code. */
   inspect(code: string, { name = "default", cursor, detail, language, timeout, signal }: QuestionOptions & { detail?: number } = {}): Promise<Inspection> {
     const json = given({ code, cursor, detail, language, timeout });
-    return this.#client.call("POST", `${this.#path}/${segment(name)}/inspect`, { json, signal });
+    return this.#client.call("POST", `${this.#path}/${segment(name)}/inspect`, { json, repeat: true, signal });
   }
 }
 

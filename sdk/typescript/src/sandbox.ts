@@ -157,8 +157,7 @@ export class Sandbox {
     });
     const client = options.client ?? (options.local ? await Yurt.local(options) : new Yurt(options));
     try {
-      const headers = { "idempotency-key": newKey() };
-      const info = await client.call<Session>("POST", API + "/sessions", { json, headers, repeat: true, signal });
+      const info = await client.call<Session>("POST", API + "/sessions", { json, signal });
       return new Sandbox(client, info, true, options.client !== undefined);
     } catch (error) {
       if (!options.client) await client.close();
@@ -358,9 +357,4 @@ export class Sandbox {
 
 function runBody({ timeout, env, cwd, stdin, stdinOpen, tty, outputLimit, onDisconnect }: RunOptions): object {
   return { timeout, env, cwd, stdin, stdin_open: stdinOpen, tty, output_limit: outputLimit, on_disconnect: onDisconnect };
-}
-
-/** Returns a unique idempotency key. Pages without TLS have no crypto.randomUUID. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

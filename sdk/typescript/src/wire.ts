@@ -47,6 +47,11 @@ export function authorization(key: string | undefined): Record<string, string> {
   return key ? { authorization: `Bearer ${key}` } : {};
 }
 
+/** Returns a name that no other request has: pages without TLS have no crypto.randomUUID. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** Returns the members that are given. */
 export function given<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;

@@ -32,5 +32,5 @@ func (a *App) Client() (*yurtclient.Client, error) { return a.ClientOf(a.Server)
 
 // ClientOf returns a client of a server, with the API key of the environment: a flag would show the key to every user of the host.
 func (a *App) ClientOf(server string) (*yurtclient.Client, error) {
-	return yurtclient.New(server, yurtclient.WithAPIKey(a.Env("YURT_API_KEY", "")))
+	return yurtclient.New(server, yurtclient.WithAPIKey(a.Env("YURT_API_KEY", "")), yurtclient.WithoutWaiting())
 }

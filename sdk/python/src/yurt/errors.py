@@ -98,6 +98,7 @@ def problem_error(body: bytes, status: int, retry_after: str = "") -> YurtError:
     try:
         problem = msgspec.json.decode(body, type=Problem)
     except msgspec.MsgspecError:
+        kind = UnavailableError if status == 504 else kind  # of a proxy that waits no longer for the server
         code = "unavailable" if kind is UnavailableError else "internal"
         return kind(f"the server answered {status}, which is not an answer of Yurt; check the address", code=code, retry_after=wait)
     return kind(problem.detail or problem.title, code=problem.code, field=problem.field, request_id=problem.request_id, retry_after=wait)

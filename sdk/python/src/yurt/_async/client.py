@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -45,13 +46,17 @@ class AsyncYurt:
     ) -> AsyncAnswer:
         """Sends a request and returns the response of a success.
 
-        A repeatable request is sent again after a failure, until patience ends, and not before the time in the server's Retry-After
-        header. `once` means that the server must not get it twice.
+        One that may be repeated is, until patience ends, and not before the time that the server names by Retry-After. A POST may be, since
+        it has a key by which the server carries it out once; `repeat` is for one that changes nothing and needs no key. `once` says that
+        the server must not see the request twice.
         """
         sent = {**self.authorization, **(headers or {})}
         if body is not None:
             content = encode(body)
             sent["content-type"] = "application/json"
+        whole = isinstance(content, (bytes, type(None)))  # and not a stream, which is read once
+        if method == "POST" and whole and not repeat:
+            sent["idempotency-key"], repeat = uuid.uuid4().hex, True
         timeout = {"connect": _CONNECT, "read": _QUIET if stream else None, "write": _WRITE}
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
@@ -61,8 +66,8 @@ class AsyncYurt:
                     await self._read(answer)
                 return answer
             except (UnavailableError, OverloadedError) as error:
-                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # so that refused clients do not all return at once
-                again = repeat or (isinstance(content, (bytes, type(None))) and repeatable(method, once, error))
+                wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # lest all that were refused come back at once
+                again = whole and (repeat or repeatable(method, once, error))
                 if not again or time.monotonic() + wait > end:
                     raise
             await aio.sleep(wait)
@@ -90,8 +95,8 @@ class AsyncYurt:
         return UnavailableError(f'no answer from {self.url} ({error}); is "yurt dev" running there?', code="unavailable")
 
     async def call(self, kind: type[T], method: str, path: str, **how: Any) -> T:
-        """Sends a request and returns the object of the response. A GET is repeatable."""
-        answer = await self.send(method, path, **{"repeat": method == "GET", **how})
+        """Sends a request and returns its answer. A GET or a PUT may be repeated."""
+        answer = await self.send(method, path, **{"repeat": method in ("GET", "PUT") and not how.get("once"), **how})
         try:
             return msgspec.json.decode(answer.content, type=kind)
         except msgspec.MsgspecError as error:

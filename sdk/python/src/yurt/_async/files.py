@@ -81,8 +81,8 @@ class AsyncFiles:
         return size
 
     async def pack(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
-        """Downloads a directory as a tar archive and returns its size. Untrusted code has chosen the names and links in it."""
-        answer = await self._client.send("POST", self._session + "/files/archive", body={"path": path}, stream=True)
+        """Downloads what is below a directory as a tar archive, and returns its size. Names and links in it are those of untrusted code."""
+        answer = await self._client.send("POST", self._session + "/files/archive", body={"path": path}, repeat=True, stream=True)
         return await self._save(answer, path, target, on_progress)
 
     async def unpack(self, source: str | os.PathLike[str] | BinaryIO, path: str = "", on_progress: Progress | None = None) -> models.Unpacked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, List, Literal
@@ -57,7 +56,7 @@ class AsyncSandbox:
         )
         own = client if client is not None else await aio.in_thread(lambda: AsyncYurt(url, local=local))
         try:
-            info = await own.call(models.Session, "POST", API + "/sessions", body=body, headers={"idempotency-key": uuid.uuid4().hex}, repeat=True)
+            info = await own.call(models.Session, "POST", API + "/sessions", body=body)
         except BaseException:
             if client is None:
                 await own.aclose()

@@ -41,7 +41,7 @@ class Contexts:
     ) -> models.Completion:
         """Returns the completions of code at the cursor without running it. timeout bounds the wait for a busy context."""
         body = given(code=code, cursor=cursor, language=language, timeout=timeout)
-        return self._client.call(models.Completion, "POST", f"{self._path}/{segment(name)}/complete", body=body)
+        return self._client.call(models.Completion, "POST", f"{self._path}/{segment(name)}/complete", body=body, repeat=True)
 
     def inspect(
         self, code: str, *, cursor: int | None = None, detail: int | None = None, name: str = "default", language: str | None = None,
@@ -49,7 +49,7 @@ class Contexts:
     ) -> models.Inspection:
         """Describes the name at the cursor without running the code. timeout bounds the wait for a busy context."""
         body = given(code=code, cursor=cursor, detail=detail, language=language, timeout=timeout)
-        return self._client.call(models.Inspection, "POST", f"{self._path}/{segment(name)}/inspect", body=body)
+        return self._client.call(models.Inspection, "POST", f"{self._path}/{segment(name)}/inspect", body=body, repeat=True)
 
 
 class Processes:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, List, Literal
@@ -58,7 +57,7 @@ class Sandbox:
         )
         own = client if client is not None else aio.in_thread(lambda: Yurt(url, local=local))
         try:
-            info = own.call(models.Session, "POST", API + "/sessions", body=body, headers={"idempotency-key": uuid.uuid4().hex}, repeat=True)
+            info = own.call(models.Session, "POST", API + "/sessions", body=body)
         except BaseException:
             if client is None:
                 own.close()
