@@ -118,13 +118,13 @@ export interface TerminalOptions extends CallOptions {
   rows?: number;
   /** Default: 80. */
   cols?: number;
-  /** Reopens the terminal of this execution instead of starting a program. */
+  /** Of a terminal that was opened before: it is opened again, in place of starting something. */
   executionId?: string;
-  /** Number of the last event that was read, see Terminal.last. Default: show all output. */
+  /** Number of the last event that was read of it, see Terminal.last. Default: show all of its output. */
   after?: number;
 }
 
-/** A sandbox. `await using` ends a sandbox that `create` made, and else only disconnects. */
+/** A sandbox. `await using` ends one that was created, and only leaves one that was connected to. */
 export class Sandbox {
   readonly id: string;
   /** Its last known state. */
@@ -236,7 +236,7 @@ export class Sandbox {
     return new Execution(this.client, `${this.#path}/executions/${segment(id)}`);
   }
 
-  /** Opens a terminal with a shell or with a command line, or reopens one by its execution's id. */
+  /** Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id. */
   pty(command?: string, options: TerminalOptions = {}): Promise<Terminal> {
     const { cwd, rows = 24, cols = 80, executionId, after, signal } = options;
     const query = queryOf({ command, cwd, rows, cols, execution_id: executionId, after });

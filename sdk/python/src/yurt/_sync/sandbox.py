@@ -190,9 +190,9 @@ class Sandbox:
         self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80, execution_id: str | None = None,
         after: int | None = None,
     ) -> Terminal:
-        """Opens a terminal with a shell or with a command line, or reopens one by its execution's id.
+        """Opens a terminal on the shell, on a line for it, or again on one that was opened before, by its execution's id.
 
-        A reopened terminal shows all of its output, or the output after the event `after`, which is the `last` of the terminal before.
+        One that is opened again shows all of its output, or that after a number, which is the `last` of the terminal before.
         """
         params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id, after=after)
         return Terminal.open(self._client, self._path + "/pty", params)
