@@ -90,7 +90,7 @@ def models(document: dict[str, Any]) -> str:
 WORDS = [
     (r"\basync def\b", "def"), (r"\basync (with|for)\b", r"\1"), (r"\bawait\b ?", ""),
     (r"\bAsync(?=[A-Z])(?=(Answer|Transport|Sandbox|Execution|Terminal|Yurt|Files|Contexts|Processes|Templates|Pools|Nodes|Keys|Tenants|AuditLog))", ""),
-    (r"\bAsync(Client|ConnectionPool)\b", r"\1"), (r"\bAsyncIterator\b", "Iterator"), (r"\bAsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"), (r"\bAsyncGenerator\b", "Generator"), (r"\bAsyncGenerator\b", "Generator"),
+    (r"\bAsync(Client|ConnectionPool)\b", r"\1"), (r"\bAsyncIterator\b", "Iterator"), (r"\bAsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"), (r"\bAsyncGenerator\b", "Generator"),
     (r"\bAsyncIterable\b", "Iterable"), (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"__a(enter|exit|iter|next)__", r"__\1__"), (r"\baclos(e|ing)\b", r"clos\1"), (r"\baread\b", "read"), (r"\bhandle_async_request\b", "handle_request"), (r"\baiter_(stream|bytes)\b", r"iter_\1"),
     (r"\bwebsockets\.asyncio\.client\b", "websockets.sync.client"), (r"\basyncio\.CancelledError\b", "KeyboardInterrupt"),

@@ -27,7 +27,7 @@ export interface ClientOptions {
   url?: string | undefined;
   /** Default: YURT_API_KEY; in a browser, no key. */
   apiKey?: string | undefined;
-  /** The seconds for which a repeatable call tries to reach the server. Default 10. */
+  /** For how many seconds a call that may be repeated is sent again. Default 10. */
   patience?: number | undefined;
   /** In place of the global fetch. */
   fetch?: typeof globalThis.fetch | undefined;
@@ -44,7 +44,7 @@ export interface Request extends CallOptions {
   once?: boolean | undefined;
 }
 
-/** A client of one server. Each sandbox makes its own, unless you pass one that several share. */
+/** A client of one server. Sandboxes make their own; several of them may share one. Its calls may be made at the same time. */
 export class Yurt {
   readonly url: string;
   readonly patience: number;

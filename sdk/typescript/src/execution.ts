@@ -16,7 +16,10 @@ export interface Callbacks {
   onEvent?: ((event: Event) => unknown) | undefined;
 }
 
-/** A running execution. Iterate over it for its events. If the connection breaks, a new one continues after the last event. */
+/**
+ * A running execution. Iterate over it for its events; a connection that breaks is made again after the last one. It has one reader at a
+ * time; the methods that control it may be called meanwhile.
+ */
 export class Execution implements AsyncIterableIterator<Event> {
   readonly id: string;
   /** Number of the last event. */
@@ -132,22 +135,24 @@ export class Execution implements AsyncIterableIterator<Event> {
     }
   }
 
-  /** Writes to the standard input of an execution that was started with stdinOpen. */
+  /** Gives an execution that was started with stdinOpen data to read, and with eof the end of its input. Text is sent in UTF-8. */
   async writeStdin(data: string | Uint8Array, options: CallOptions & { eof?: boolean } = {}): Promise<void> {
     const raw = typeof data === "string" ? new TextEncoder().encode(data) : data;
     const json = given({ data_base64: raw.length ? toBase64(raw) : undefined, eof: options.eof });
     await this.#client.send("POST", this.#path + "/stdin", { json, signal: options.signal });
   }
 
+  /** Sends a signal, such as "INT" or 2, to the first process of the execution and its group. KILL ends all of its processes. */
   async sendSignal(signal: string | number, options: CallOptions = {}): Promise<void> {
     await this.#client.send("POST", this.#path + "/signal", { json: { signal }, ...options });
   }
 
-  /** Changes the size of the execution's terminal. */
+  /** Gives the terminal of the execution another size, in characters. */
   async resize(rows: number, cols: number, options: CallOptions = {}): Promise<void> {
     await this.#client.send("POST", this.#path + "/resize", { json: { rows, cols }, ...options });
   }
 
+  /** Returns its state, and its result if it has ended. */
   record(options: CallOptions = {}): Promise<ExecutionBody> {
     return this.#client.call("GET", this.#path, options);
   }

@@ -20,7 +20,7 @@ export interface TransferOptions extends CallOptions {
 /** A source of an upload: the path of a local file, or bytes, also from a stream. */
 export type Source = string | Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** Files by path, relative to /workspace. */
+/** Files by path, relative to /workspace. A path that is not there is a NotFoundError. */
 export class Files {
   readonly #client: Yurt;
   readonly #session: string;
@@ -116,15 +116,18 @@ export class Files {
     return found;
   }
 
+  /** Describes a file or a directory. */
   async stat(path: string, options: CallOptions = {}): Promise<FileInfo> {
     const page = await this.#client.call<FileList>("GET", `${this.#session}/files${queryOf({ stat: path })}`, options);
     return page.files![0]!;
   }
 
+  /** Makes a directory, and those above it. One that is there stays. */
   makeDir(path: string, options: CallOptions = {}): Promise<FileInfo> {
     return this.#client.call("PUT", this.#at(path) + "?directory=true", options);
   }
 
+  /** Moves a file or a directory. A file that is there is a ConflictError, or with `overwrite` replaced. */
   move(path: string, to: string, options: CallOptions & { overwrite?: boolean } = {}): Promise<FileInfo> {
     return this.#client.call("PATCH", this.#at(path), { json: { path: to, overwrite: options.overwrite ?? false }, signal: options.signal });
   }
@@ -134,6 +137,7 @@ export class Files {
     return this.#client.call("PATCH", this.#at(path), { json: { mode: modeOf(mode) }, signal: options.signal });
   }
 
+  /** Removes a file or an empty directory, and with `recursive` a directory and all in it. */
   async remove(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {
     await this.#client.send("DELETE", this.#at(path) + queryOf({ recursive: options.recursive }), { signal: options.signal });
   }

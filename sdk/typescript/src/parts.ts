@@ -56,6 +56,7 @@ export class Contexts {
     await this.#client.send("POST", `${this.#path}/${segment(name)}/restart${queryOf({ language })}`, { signal });
   }
 
+  /** Removes a context, of each language or of one. Executions that run or wait in it end. */
   async remove(name: string, { language, signal }: LanguageOptions = {}): Promise<void> {
     await this.#client.send("DELETE", `${this.#path}/${segment(name)}${queryOf({ language })}`, { signal });
   }
@@ -87,10 +88,12 @@ export class Processes {
     return this.#client.whole<Process>(this.#path, "processes", { execution_id: executionId }, options);
   }
 
+  /** Sends a signal, such as "INT" or 2, to a process, by its number in the sandbox. */
   async sendSignal(pid: number, signal: string | number, options: CallOptions = {}): Promise<void> {
     await this.#client.send("POST", `${this.#path}/${segment(String(pid))}/signal`, { json: { signal }, ...options });
   }
 
+  /** Kills a process, by its number in the sandbox. */
   async kill(pid: number, options: CallOptions = {}): Promise<void> {
     await this.#client.send("DELETE", `${this.#path}/${segment(String(pid))}`, options);
   }
@@ -110,6 +113,7 @@ export class Templates {
     return this.#client.whole<Template>(this.#path, "templates", { name_prefix: namePrefix, runtime }, options);
   }
 
+  /** Returns the template of that name. */
   get(name: string, options: CallOptions = {}): Promise<Template> {
     return this.#client.call("GET", `${this.#path}/${segment(name)}`, options);
   }
@@ -151,6 +155,7 @@ export class Templates {
     throw new UnavailableError("the connection broke before the server was done with the template; ask whether it is there", { code: "unavailable" });
   }
 
+  /** Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on. */
   async delete(name: string, options: CallOptions = {}): Promise<void> {
     await this.#client.send("DELETE", `${this.#path}/${segment(name)}`, options);
   }
@@ -195,14 +200,17 @@ export class Pools {
     return this.#client.whole<Pool>(this.#path, "pools", { template_prefix: templatePrefix }, options);
   }
 
+  /** Returns the pool of a template; one without a pool has a pool of size 0. */
   get(template: string, options: CallOptions = {}): Promise<Pool> {
     return this.#client.call("GET", `${this.#path}/${segment(template)}`, options);
   }
 
+  /** Gives the pool of a template another size. A bound that is left out stays. The server gets there within a second or so. */
   set(template: string, { min, max, signal }: CallOptions & { min?: number; max?: number }): Promise<Pool> {
     return this.#client.call("PUT", `${this.#path}/${segment(template)}`, { json: given({ min, max }), signal });
   }
 
+  /** Lets the template size its pool again. */
   unset(template: string, options: CallOptions = {}): Promise<Pool> {
     return this.#client.call("DELETE", `${this.#path}/${segment(template)}`, options);
   }

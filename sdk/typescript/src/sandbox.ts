@@ -29,6 +29,7 @@ export interface CreateOptions extends Place {
   idleTimeout?: Duration;
   env?: Record<string, string>;
   metadata?: Record<string, string>;
+  /** Bounds, such as `{ cpu: 0.5, memory: "512Mi", disk: "1Gi" }`, in cores and bytes. */
   resources?: ResourcesBody;
   /** Files that are in its workspace before it is ready. */
   files?: FileMap;
@@ -70,15 +71,17 @@ export type OnDisconnect = "continue" | "interrupt";
 
 /** Options of both commands and code. Aborting the signal cancels the execution. */
 export interface RunOptions extends CallOptions {
+  /** After which the execution is ended; its result says so. */
   timeout?: Duration;
   env?: Record<string, string>;
+  /** Relative to /workspace. */
   cwd?: string;
   stdin?: string;
   /** Keep standard input open for Execution.writeStdin. */
   stdinOpen?: boolean;
   /** Its input and output are a terminal of this size. */
   tty?: { rows: number; cols: number };
-  /** The most output to keep of each stream. */
+  /** Of each stream, in bytes or as text such as "1Mi". */
   outputLimit?: number | string;
   onDisconnect?: OnDisconnect;
 }
@@ -124,7 +127,10 @@ export interface TerminalOptions extends CallOptions {
   after?: number;
 }
 
-/** A sandbox. `await using` ends one that was created, and only leaves one that was connected to. */
+/**
+ * A sandbox. `await using` ends one that was created, and only leaves one that was connected to. Its calls may be made at the same time.
+ * Errors are instances of YurtError; that code in the sandbox fails is none, see Result.
+ */
 export class Sandbox {
   readonly id: string;
   /** Its last known state. */
@@ -149,7 +155,7 @@ export class Sandbox {
     this.processes = new Processes(client, this.#path);
   }
 
-  /** Creates a sandbox. A request whose response is lost is repeated, without creating a second sandbox. */
+  /** Makes a sandbox of a template, and returns it once it is ready. Throws OverloadedError when the server is full, or a quota used up. */
   static async create(options: CreateOptions = {}): Promise<Sandbox> {
     const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, mode, signal } = options;
     const json = given({
@@ -165,7 +171,7 @@ export class Sandbox {
     }
   }
 
-  /** Returns the sandbox with that id. */
+  /** Returns the sandbox of that id. It goes on when this object is closed. */
   static async connect(id: string, options: Place = {}): Promise<Sandbox> {
     const client = options.client ?? new Yurt(options);
     const info = await client.call<Session>("GET", `${API}/sessions/${segment(id)}`, { signal: options.signal });
@@ -300,6 +306,7 @@ export class Sandbox {
     return this.client.call("POST", this.#path + "/tokens", { json: given({ scopes, expires_in: expiresIn }), signal });
   }
 
+  /** Says how much processor time, memory, disk and network the sandbox uses. */
   metrics(options: CallOptions = {}): Promise<SandboxStats> {
     return this.client.call("GET", this.#path + "/metrics", options);
   }
@@ -309,6 +316,7 @@ export class Sandbox {
     return this.info;
   }
 
+  /** Asks for the state of the sandbox, and returns it. */
   refresh(options: CallOptions = {}): Promise<Session> {
     return this.#change("GET", "", options);
   }
@@ -318,11 +326,12 @@ export class Sandbox {
     return this.#change("POST", "/pause", options);
   }
 
+  /** Lets a paused sandbox go on. */
   resume(options: CallOptions = {}): Promise<Session> {
     return this.#change("POST", "/resume", options);
   }
 
-  /** Changes the sandbox's lifetime, counted from its creation, and its idle timeout. */
+  /** Gives the sandbox another lifetime, since its creation, and another idle timeout. One that is left out stays. */
   async setTimeout(timeout?: Duration, options: CallOptions & { idleTimeout?: Duration } = {}): Promise<Session> {
     return this.#change("POST", "/timeout", options, given({ timeout, idle_timeout: options.idleTimeout }));
   }

@@ -15,7 +15,7 @@ interface Message {
   gap?: { to: number };
 }
 
-/** A terminal. Read until undefined, which means that the program has ended; exitCode is set then. */
+/** A terminal. Read until undefined, which means that its program has ended: see exitCode. It has one reader at a time. */
 export class Terminal implements AsyncIterable<Uint8Array> {
   executionId = "";
   exitCode: number | undefined;
@@ -121,6 +121,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     this.#socket?.send(typeof data === "string" ? new TextEncoder().encode(data) : data);
   }
 
+  /** Gives the terminal another size, in characters. */
   resize(rows: number, cols: number): void {
     this.#socket?.send(JSON.stringify({ type: "resize", rows, cols }));
   }

@@ -21,7 +21,7 @@ Progress = Callable[[int, "int | None"], object]
 
 
 class AsyncFiles:
-    """Files by path, relative to /workspace."""
+    """Files by path, relative to /workspace. A path that is not there raises NotFoundError."""
 
     def __init__(self, client: AsyncYurt, session_path: str) -> None:
         self._client = client
@@ -104,13 +104,16 @@ class AsyncFiles:
         return [file async for page in pages for file in page.files or ()]
 
     async def stat(self, path: str) -> models.FileInfo:
+        """Describes a file or a directory."""
         page = await self._client.call(models.FileList, "GET", self._session + "/files", params={"stat": path})
         return (page.files or [])[0]
 
     async def make_dir(self, path: str) -> models.FileInfo:
+        """Makes a directory, and those above it. One that is there stays."""
         return await self._client.call(models.FileInfo, "PUT", self._at(path), params={"directory": "true"})
 
     async def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
+        """Moves a file or a directory. A file that is there is a ConflictError, or with overwrite replaced."""
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
     async def chmod(self, path: str, mode: str | int) -> models.FileInfo:
@@ -118,6 +121,7 @@ class AsyncFiles:
         return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     async def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Removes a file or an empty directory, and with recursive a directory and all in it."""
         await self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
 
     async def watch(self, path: str = "", *, recursive: bool = False) -> AsyncIterator[models.FileEventBody]:

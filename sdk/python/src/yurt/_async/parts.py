@@ -33,6 +33,7 @@ class AsyncContexts:
         await self._client.send("POST", f"{self._path}/{segment(name)}/restart", params=given(language=language))
 
     async def remove(self, name: str, *, language: str | None = None) -> None:
+        """Removes a context, of each language or of one. Executions that run or wait in it end."""
         await self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
 
     async def complete(
@@ -64,9 +65,11 @@ class AsyncProcesses:
         return [process async for page in self._client.pages(models.ProcessList, self._path, params) for process in page.processes or ()]
 
     async def signal(self, pid: int, signal: str | int) -> None:
+        """Sends a signal, such as "INT" or 2, to a process, by its number in the sandbox."""
         await self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
 
     async def kill(self, pid: int) -> None:
+        """Kills a process, by its number in the sandbox."""
         await self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
 
 
@@ -83,6 +86,7 @@ class AsyncTemplates:
         return [template async for page in pages for template in page.templates or ()]
 
     async def get(self, name: str) -> models.Template:
+        """Returns the template of that name."""
         return await self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
 
     async def create(self, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
@@ -132,6 +136,7 @@ class AsyncTemplates:
         raise UnavailableError("the connection broke before the server was done with the template; ask whether it is there", code="unavailable")
 
     async def delete(self, name: str) -> None:
+        """Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on."""
         await self._client.send("DELETE", f"{self._path}/{segment(name)}")
 
 
@@ -150,7 +155,7 @@ class AsyncNodes:
         return [node async for page in self._client.pages(models.NodeList, self._path, params) for node in page.nodes or ()]
 
     async def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
-        """Drains a node: it takes no new sandboxes, and its sandboxes end after the grace period."""
+        """Has a node take no new sandboxes, and ends those on it once the grace is over: seconds, or text such as "10m"."""
         return await self._client.call(models.Drain, "POST", f"{self._path}/{segment(name)}/drain", body=given(grace=grace))
 
     async def undrain(self, name: str) -> models.Drain:
@@ -171,10 +176,13 @@ class AsyncPools:
         return [pool async for page in self._client.pages(models.PoolList, self._path, params) for pool in page.pools or ()]
 
     async def get(self, template: str) -> models.Pool:
+        """Returns the pool of a template; one without a pool has a pool of size 0."""
         return await self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")
 
     async def set(self, template: str, *, min: int | None = None, max: int | None = None) -> models.Pool:
+        """Gives the pool of a template another size. A bound that is left out stays. The server gets there within a second or so."""
         return await self._client.call(models.Pool, "PUT", f"{self._path}/{segment(template)}", body=given(min=min, max=max))
 
     async def unset(self, template: str) -> models.Pool:
+        """Lets the template size its pool again."""
         return await self._client.call(models.Pool, "DELETE", f"{self._path}/{segment(template)}")

@@ -14,7 +14,7 @@ from .client import AsyncYurt
 
 
 class AsyncTerminal:
-    """A terminal. Read until None, which means that the program has ended; exit_code is set then."""
+    """A terminal. Read until None, which means that its program has ended: see exit_code. It has one reader at a time."""
 
     def __init__(self, connection: Any, execution_id: str, last: int) -> None:
         self._connection = connection
@@ -39,7 +39,7 @@ class AsyncTerminal:
         return cls(connection, first.get("execution_id", ""), params.get("after") or 1)  # event 1 says that the execution has started
 
     async def read(self) -> bytes | None:
-        """Returns the next output to show."""
+        """Returns the next output to show. Raises UnavailableError when the connection breaks; the program goes on then."""
         while True:
             try:
                 message = await self._connection.recv()
@@ -60,9 +60,11 @@ class AsyncTerminal:
                 raise YurtError(told["error"]["message"], code=told["error"]["type"])
 
     async def write(self, data: str | bytes) -> None:
+        """Types."""
         await self._connection.send(data.encode() if isinstance(data, str) else data)
 
     async def resize(self, rows: int, cols: int) -> None:
+        """Gives the terminal another size, in characters."""
         await self._connection.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
 
     async def aclose(self) -> None:

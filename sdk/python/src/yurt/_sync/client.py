@@ -30,13 +30,19 @@ _SLOWEST = 2.0  # seconds between two tries
 
 
 class Yurt:
-    """A client of one server. Each sandbox makes its own, unless you pass one that several share."""
+    """A client of one server. Sandboxes make their own; give one to several of them to share its connections.
+
+    url is the address of the server; by default it is YURT_URL of the environment, or http://127.0.0.1:8700. With local, a server is
+    started on this machine in its place, and ends with the client. api_key is by default YURT_API_KEY. patience is for how many seconds a
+    call is repeated, see send. http makes the connections in place of the client's own code, such as through a proxy, and is closed with the
+    client. Calls may be made at the same time.
+    """
 
     def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.Client | None = None, api_key: str | None = None) -> None:
         self._local = LocalServer() if local else None
         self.url, host = address(self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700")
         self.patience = patience
-        """The seconds for which a repeatable call tries to reach the server."""
+        """For how many seconds a call that may be repeated is sent again."""
         self.loopback = host in ("127.0.0.1", "localhost", "::1")
         self.authorization = authorization(api_key or os.environ.get("YURT_API_KEY"))
         self._transport = Transport(self.url, self.loopback, http)

@@ -22,7 +22,7 @@ from .transport import Answer
 class Execution:
     """A running execution. Iterate over it for its events. If the connection breaks, a new one continues after the last event.
 
-    As a context manager it cancels the execution at the end of the block, unless the execution has ended.
+    It has one reader at a time; the methods that control it may be called meanwhile. Leaving it as a context manager cancels the execution if it has not ended.
     """
 
     def __init__(self, client: Yurt, path: str, answer: Answer | None = None) -> None:
@@ -134,19 +134,21 @@ class Execution:
                 raise
 
     def write_stdin(self, data: str | Bytes = b"", *, eof: bool = False) -> None:
-        """Writes to the standard input of an execution that was started with stdin_open."""
+        """Gives an execution that was started with stdin_open data to read, and with eof the end of its input. Text is sent in UTF-8."""
         raw = bytes_of(data, "data")
         body: dict[str, Any] = given(data_base64=base64.b64encode(raw).decode() if raw else None, eof=eof or None)
         self._client.send("POST", self._path + "/stdin", body=body)
 
     def signal(self, signal: str | int) -> None:
+        """Sends a signal, such as "INT" or 2, to the first process of the execution and its group. KILL ends all of its processes."""
         self._client.send("POST", self._path + "/signal", body={"signal": signal})
 
     def resize(self, rows: int, cols: int) -> None:
-        """Changes the size of the execution's terminal."""
+        """Gives the terminal of the execution another size, in characters."""
         self._client.send("POST", self._path + "/resize", body={"rows": rows, "cols": cols})
 
     def record(self) -> models.ExecutionBody:
+        """Returns its state, and its result if it has ended."""
         return self._client.call(models.ExecutionBody, "GET", self._path)
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ Progress = Callable[[int, "int | None"], object]
 
 
 class Files:
-    """Files by path, relative to /workspace."""
+    """Files by path, relative to /workspace. A path that is not there raises NotFoundError."""
 
     def __init__(self, client: Yurt, session_path: str) -> None:
         self._client = client
@@ -105,13 +105,16 @@ class Files:
         return [file for page in pages for file in page.files or ()]
 
     def stat(self, path: str) -> models.FileInfo:
+        """Describes a file or a directory."""
         page = self._client.call(models.FileList, "GET", self._session + "/files", params={"stat": path})
         return (page.files or [])[0]
 
     def make_dir(self, path: str) -> models.FileInfo:
+        """Makes a directory, and those above it. One that is there stays."""
         return self._client.call(models.FileInfo, "PUT", self._at(path), params={"directory": "true"})
 
     def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
+        """Moves a file or a directory. A file that is there is a ConflictError, or with overwrite replaced."""
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
 
     def chmod(self, path: str, mode: str | int) -> models.FileInfo:
@@ -119,6 +122,7 @@ class Files:
         return self._client.call(models.FileInfo, "PATCH", self._at(path), body={"mode": mode_of(mode)})
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Removes a file or an empty directory, and with recursive a directory and all in it."""
         self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
 
     def watch(self, path: str = "", *, recursive: bool = False) -> Iterator[models.FileEventBody]:

@@ -34,6 +34,7 @@ class Contexts:
         self._client.send("POST", f"{self._path}/{segment(name)}/restart", params=given(language=language))
 
     def remove(self, name: str, *, language: str | None = None) -> None:
+        """Removes a context, of each language or of one. Executions that run or wait in it end."""
         self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
 
     def complete(
@@ -65,9 +66,11 @@ class Processes:
         return [process for page in self._client.pages(models.ProcessList, self._path, params) for process in page.processes or ()]
 
     def signal(self, pid: int, signal: str | int) -> None:
+        """Sends a signal, such as "INT" or 2, to a process, by its number in the sandbox."""
         self._client.send("POST", f"{self._path}/{segment(str(pid))}/signal", body={"signal": signal})
 
     def kill(self, pid: int) -> None:
+        """Kills a process, by its number in the sandbox."""
         self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
 
 
@@ -84,6 +87,7 @@ class Templates:
         return [template for page in pages for template in page.templates or ()]
 
     def get(self, name: str) -> models.Template:
+        """Returns the template of that name."""
         return self._client.call(models.Template, "GET", f"{self._path}/{segment(name)}")
 
     def create(self, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
@@ -133,6 +137,7 @@ class Templates:
         raise UnavailableError("the connection broke before the server was done with the template; ask whether it is there", code="unavailable")
 
     def delete(self, name: str) -> None:
+        """Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on."""
         self._client.send("DELETE", f"{self._path}/{segment(name)}")
 
 
@@ -151,7 +156,7 @@ class Nodes:
         return [node for page in self._client.pages(models.NodeList, self._path, params) for node in page.nodes or ()]
 
     def drain(self, name: str, *, grace: float | str | None = None) -> models.Drain:
-        """Drains a node: it takes no new sandboxes, and its sandboxes end after the grace period."""
+        """Has a node take no new sandboxes, and ends those on it once the grace is over: seconds, or text such as "10m"."""
         return self._client.call(models.Drain, "POST", f"{self._path}/{segment(name)}/drain", body=given(grace=grace))
 
     def undrain(self, name: str) -> models.Drain:
@@ -172,10 +177,13 @@ class Pools:
         return [pool for page in self._client.pages(models.PoolList, self._path, params) for pool in page.pools or ()]
 
     def get(self, template: str) -> models.Pool:
+        """Returns the pool of a template; one without a pool has a pool of size 0."""
         return self._client.call(models.Pool, "GET", f"{self._path}/{segment(template)}")
 
     def set(self, template: str, *, min: int | None = None, max: int | None = None) -> models.Pool:
+        """Gives the pool of a template another size. A bound that is left out stays. The server gets there within a second or so."""
         return self._client.call(models.Pool, "PUT", f"{self._path}/{segment(template)}", body=given(min=min, max=max))
 
     def unset(self, template: str) -> models.Pool:
+        """Lets the template size its pool again."""
         return self._client.call(models.Pool, "DELETE", f"{self._path}/{segment(template)}")

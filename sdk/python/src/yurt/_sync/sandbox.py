@@ -26,7 +26,11 @@ OnDisconnect = Literal["continue", "interrupt"]
 
 
 class Sandbox:
-    """A sandbox. As a context manager it ends the sandbox at the end of the block if create made it, and else only disconnects."""
+    """A sandbox. As a context manager it ends when it was created by this object, and is only left when it was connected to.
+
+    Its calls may be made at the same time. Durations are numbers of seconds, or text such as "1h30m"; sizes are numbers of bytes, or text
+    such as "512Mi". Errors are subclasses of YurtError; that code in the sandbox fails is none, see Result.
+    """
 
     def __init__(self, client: Yurt, info: models.Session, *, owned: bool, shared: bool) -> None:
         self._client = client
@@ -47,9 +51,12 @@ class Sandbox:
         files: Mapping[str, str | Bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
         mode: Literal["ephemeral", "persistent"] | None = None, url: str | None = None, local: bool = False, client: Yurt | None = None,
     ) -> Sandbox:
-        """Creates a sandbox. A request whose response is lost is repeated, without creating a second sandbox.
+        """Makes a sandbox of a template, and returns it once it is ready.
 
-        With local it starts `yurt dev`, which ends with the sandbox.
+        timeout is its lifetime, and idle_timeout that since its last use. env is for all that runs in it. resources are bounds, such as
+        {"cpu": 0.5, "memory": "512Mi", "disk": "1Gi"}. files are in its workspace before it is ready. With reuse it is the live sandbox
+        of agent_id, if there is one of the same kind. mode "ephemeral" ends it after its first execution. With local it starts `yurt dev`,
+        which ends with the sandbox. Raises OverloadedError when the server is full, or a quota of the tenant is used up.
         """
         body = given(
             template_id=template, timeout=timeout, idle_timeout=idle_timeout, env=env, metadata=metadata, resources=resources,
@@ -66,7 +73,7 @@ class Sandbox:
 
     @classmethod
     def connect(cls, id: str, *, url: str | None = None, client: Yurt | None = None) -> Sandbox:
-        """Returns the sandbox with that id."""
+        """Returns the sandbox of that id. It goes on when this object is closed."""
         own = client or Yurt(url)
         try:
             info = own.call(models.Session, "GET", f"{API}/sessions/{segment(id)}")
@@ -119,8 +126,10 @@ class Sandbox:
     ) -> Execution:
         """Starts code and returns its execution, an iterator of events.
 
-        With tty, such as {"rows": 24, "cols": 80}, its input and output are a terminal. on_disconnect="interrupt" interrupts it if the
-        connection of this call ends first, for example with this process.
+        timeout ends it, with a Result that says so. cwd is relative to /workspace. files are written there first, and stay. entry is a file
+        to run in place of code, and args are for either. dependencies are packages to install first, such as "numpy==2.1.0". With
+        stdin_open more may be written to its input, by Execution.write_stdin. output_limit bounds each stream, in bytes. With tty, such as {"rows": 24, "cols": 80}, its input and output are a terminal. on_disconnect="interrupt" interrupts it when the
+        connection of this call ends first, such as with this process.
         """
         body = given(
             code=code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files_of(files), entry=entry, args=args,
@@ -136,7 +145,10 @@ class Sandbox:
         on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
-        """Runs code and returns its result. Variables last from one run to the next in the same context."""
+        """Runs code and returns its result. Variables last from one run to the next, in the context of that name.
+
+        The callbacks get output, displays and events as they come. One that raises cancels the execution. Other options: see stream_code.
+        """
         execution = self.stream_code(
             code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files, entry=entry, args=args,
             dependencies=dependencies, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
@@ -148,7 +160,7 @@ class Sandbox:
         cwd: str | None = None, stdin: str | None = None, stdin_open: bool | None = None, tty: Mapping[str, int] | None = None,
         output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
     ) -> Execution:
-        """Starts a shell command line, or a program with its arguments, and returns its execution. tty and on_disconnect: see stream_code."""
+        """Starts a line for the shell, or a program with its arguments, and returns its execution. Options: see stream_code."""
         return self._start(given(
             command=command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, stdin_open=stdin_open, tty=tty, output_limit=output_limit,
             on_disconnect=on_disconnect,
@@ -198,7 +210,7 @@ class Sandbox:
         return Terminal.open(self._client, self._path + "/pty", params)
 
     def logs(self, limit: int = 65536) -> List[LogEntry]:
-        """Returns the last bytes of the output of executions, the newest last."""
+        """Returns the last limit bytes of what executions wrote, the newest last."""
         return (self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
 
     def follow_logs(self, limit: int = 65536) -> Iterator[LogEntry]:
@@ -253,6 +265,7 @@ class Sandbox:
         return self._client.call(CreatedKey, "POST", self._path + "/tokens", body=body)
 
     def metrics(self) -> models.SandboxStats:
+        """Says how much processor time, memory, disk and network the sandbox uses."""
         return self._client.call(models.SandboxStats, "GET", self._path + "/metrics")
 
     def _change(self, method: str, verb: str, body: Mapping[str, Any] | None = None) -> models.Session:
@@ -260,6 +273,7 @@ class Sandbox:
         return self.info
 
     def refresh(self) -> models.Session:
+        """Asks for the state of the sandbox, and returns it."""
         return self._change("GET", "")
 
     def pause(self) -> models.Session:
@@ -267,10 +281,11 @@ class Sandbox:
         return self._change("POST", "/pause")
 
     def resume(self) -> models.Session:
+        """Lets a paused sandbox go on."""
         return self._change("POST", "/resume")
 
     def set_timeout(self, timeout: float | str | None = None, *, idle_timeout: float | str | None = None) -> models.Session:
-        """Changes the sandbox's lifetime, counted from its creation, and its idle timeout."""
+        """Gives the sandbox another lifetime, since its creation, and another idle timeout. One that is left out stays."""
         return self._change("POST", "/timeout", given(timeout=timeout, idle_timeout=idle_timeout))
 
     def kill(self, *, delete_results: bool = False) -> models.Session:

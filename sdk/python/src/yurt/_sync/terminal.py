@@ -15,7 +15,7 @@ from .client import Yurt
 
 
 class Terminal:
-    """A terminal. Read until None, which means that the program has ended; exit_code is set then."""
+    """A terminal. Read until None, which means that its program has ended: see exit_code. It has one reader at a time."""
 
     def __init__(self, connection: Any, execution_id: str, last: int) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ class Terminal:
         return cls(connection, first.get("execution_id", ""), params.get("after") or 1)  # event 1 says that the execution has started
 
     def read(self) -> bytes | None:
-        """Returns the next output to show."""
+        """Returns the next output to show. Raises UnavailableError when the connection breaks; the program goes on then."""
         while True:
             try:
                 message = self._connection.recv()
@@ -61,9 +61,11 @@ class Terminal:
                 raise YurtError(told["error"]["message"], code=told["error"]["type"])
 
     def write(self, data: str | bytes) -> None:
+        """Types."""
         self._connection.send(data.encode() if isinstance(data, str) else data)
 
     def resize(self, rows: int, cols: int) -> None:
+        """Gives the terminal another size, in characters."""
         self._connection.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
 
     def close(self) -> None:
