@@ -213,19 +213,39 @@ func (p problem) asError() *yurt.Error {
 func segment(s string) string { return url.PathEscape(s) }
 
 // Ready returns nil when the controller can serve, and why not otherwise. It does not wait for that.
-func (c *Client) Ready(ctx context.Context) error { return says(ctx, c, "/ready") }
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := Readiness(ctx, c)
+	return err
+}
+
+// Status is the state of a controller that can serve.
+type Status struct {
+	Status   string   `json:"status"`
+	Warnings []string `json:"warnings"` // of that which is not as it should be, although it can serve
+}
+
+// Readiness is [Client.Ready] with the controller's own words.
+func Readiness(ctx context.Context, client *Client) (Status, error) { return says(ctx, client, "/ready") }
 
 // Health returns nil when the process of the client's controller answers, which may not be able to serve yet: see [Client.Ready].
-func Health(ctx context.Context, client *Client) error { return says(ctx, client, "/health") }
+func Health(ctx context.Context, client *Client) error {
+	_, err := says(ctx, client, "/health")
+	return err
+}
 
 // says asks for the state of the controller, once.
-func says(ctx context.Context, c *Client, path string) error {
-	state := call{method: http.MethodGet, path: path}
-	resp, err := state.once(ctx, c)
+func says(ctx context.Context, c *Client, path string) (Status, error) {
+	asked := call{method: http.MethodGet, path: path}
+	resp, err := asked.once(ctx, c)
 	if err != nil {
-		return err
+		return Status{}, err
 	}
-	return resp.Body.Close()
+	defer resp.Body.Close()
+	var status Status
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		return Status{}, fmt.Errorf("reading the controller's state: %w", err)
+	}
+	return status, nil
 }
 
 // Version is the controller's description of its build.

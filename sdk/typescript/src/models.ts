@@ -26,6 +26,7 @@ export type Gap = Schemas["Gap"];
 export type Inspection = Schemas["Inspection"];
 export type Key = Schemas["Key"];
 export type LogBody = Schemas["LogBody"];
+export type LogList = Schemas["LogList"];
 export type Metrics = Schemas["Metrics"];
 export type NodeInfo = Schemas["NodeInfo"];
 export type Pool = Schemas["Pool"];

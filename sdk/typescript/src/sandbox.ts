@@ -6,7 +6,7 @@ import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
 import { follow } from "./follow.js";
 import type {
-  CreatedKey, ExecutionBody, ExecutionSummary, LogBody, ResourcesBody, ResultBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
+  CreatedKey, ExecutionBody, ExecutionSummary, LogBody, LogList, ResourcesBody, ResultBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
 } from "./models.js";
 import { Contexts, Processes } from "./parts.js";
 import { LogEntry, Result } from "./results.js";
@@ -249,10 +249,10 @@ export class Sandbox {
     return Terminal.open(this.client, `${this.#path}/pty${query}`, after, signal);
   }
 
-  /** Returns the last bytes of the output of executions, the newest last. */
-  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogEntry[]> {
-    const { logs } = await this.client.call<{ logs: LogBody[] | null }>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal });
-    return (logs ?? []).map((entry) => new LogEntry(entry));
+  /** Returns the last `limit` bytes of the output of executions, the newest last, and whether there was more. */
+  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogEntry[] & { truncated: boolean }> {
+    const { logs, truncated } = await this.client.call<LogList>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal });
+    return Object.assign((logs ?? []).map((entry) => new LogEntry(entry)), { truncated });
   }
 
   /** Yields the entries of logs and then new output of executions, until the sandbox has ended. */

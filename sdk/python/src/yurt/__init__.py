@@ -22,11 +22,11 @@ from ._sync.terminal import Terminal
 from .errors import (
     AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
 )
-from .results import CreatedKey, Display, Event, LogEntry, Result
+from .results import CreatedKey, Display, Event, LogEntry, Logs, Result
 
 __all__ = [
     "AccessError", "AsyncAuditLog", "AsyncExecution", "AsyncKeys", "AsyncNodes", "AsyncPools", "AsyncSandbox", "AsyncTemplates",
     "AsyncTenants", "AsyncTerminal", "AsyncYurt", "AuditLog", "CodeFailedError", "ConflictError", "CreatedKey", "Display", "Event",
-    "Execution", "InvalidArgumentError", "Keys", "LogEntry", "Nodes", "NotFoundError", "OverloadedError", "Pools", "Result", "Sandbox", "ServerError",
+    "Execution", "InvalidArgumentError", "Keys", "LogEntry", "Logs", "Nodes", "NotFoundError", "OverloadedError", "Pools", "Result", "Sandbox", "ServerError",
     "Templates", "Tenants", "Terminal", "UnavailableError", "Yurt", "YurtError", "models", "tools",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Any, List
 
 import msgspec
 
@@ -166,7 +166,19 @@ class LogEntry(models.LogBody, kw_only=True):
 
 
 class LogList(msgspec.Struct):
+    """The logs as the API has them."""
+
     logs: list[LogEntry] | None
+    truncated: bool
+
+
+class Logs(List[LogEntry]):
+    """The last pieces of what executions wrote, the newest last."""
+
+    def __init__(self, told: LogList) -> None:
+        super().__init__(told.logs or ())
+        self.truncated = told.truncated
+        """There was more than the limit."""
 
 
 class Event(models.EventBody, kw_only=True):

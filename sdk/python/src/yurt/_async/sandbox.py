@@ -12,7 +12,7 @@ from .. import _aio as aio
 from .. import models
 from .._wire import API, Bytes, files_of, given, instant, segment
 from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
-from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
+from ..results import CreatedKey, Display, Event, LogEntry, LogList, Logs, Result
 from .client import AsyncYurt
 from .execution import AsyncExecution, execution_path
 from .files import AsyncFiles
@@ -208,9 +208,9 @@ class AsyncSandbox:
         params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id, after=after)
         return await AsyncTerminal.open(self._client, self._path + "/pty", params)
 
-    async def logs(self, limit: int = 65536) -> List[LogEntry]:
+    async def logs(self, limit: int = 65536) -> Logs:
         """Returns the last limit bytes of what executions wrote, the newest last."""
-        return (await self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
+        return Logs(await self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit}))
 
     async def follow_logs(self, limit: int = 65536) -> AsyncIterator[LogEntry]:
         """Yields the entries of logs and then new output of executions, until the sandbox has ended."""

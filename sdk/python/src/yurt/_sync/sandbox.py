@@ -13,7 +13,7 @@ from .. import _sio as aio
 from .. import models
 from .._wire import API, Bytes, files_of, given, instant, segment
 from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
-from ..results import CreatedKey, Display, Event, LogEntry, LogList, Result
+from ..results import CreatedKey, Display, Event, LogEntry, LogList, Logs, Result
 from .client import Yurt
 from .execution import Execution, execution_path
 from .files import Files
@@ -209,9 +209,9 @@ class Sandbox:
         params = given(command=command, cwd=cwd, rows=rows, cols=cols, execution_id=execution_id, after=after)
         return Terminal.open(self._client, self._path + "/pty", params)
 
-    def logs(self, limit: int = 65536) -> List[LogEntry]:
+    def logs(self, limit: int = 65536) -> Logs:
         """Returns the last limit bytes of what executions wrote, the newest last."""
-        return (self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
+        return Logs(self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit}))
 
     def follow_logs(self, limit: int = 65536) -> Iterator[LogEntry]:
         """Yields the entries of logs and then new output of executions, until the sandbox has ended."""
