@@ -19,8 +19,12 @@ func Requests(store *Store) RequestStore { return RequestStore{store} }
 
 // ClaimRequest implements once.Store. A statement whose answer was lost is run again: the claim tells whose the key is.
 func (s RequestStore) ClaimRequest(ctx context.Context, r once.Record) (once.Record, error) {
-	if _, err := s.exec(ctx, "claiming an idempotency key", record.ClaimRequest, record.RequestValues(r)...); err != nil {
+	added, err := s.exec(ctx, "claiming an idempotency key", record.ClaimRequest, record.RequestValues(r)...)
+	if err != nil {
 		return once.Record{}, err
+	}
+	if added == 1 { // as of nearly all requests
+		return r, nil
 	}
 	there, found, err := first(ctx, s.Store, "reading the request of an idempotency key", record.SelectRequest, []any{r.Key}, record.ScanRequest)
 	if err == nil && !found {

@@ -22,8 +22,12 @@ func Requests(store *Store) RequestStore { return RequestStore{store} }
 
 // ClaimRequest implements once.Store.
 func (s RequestStore) ClaimRequest(ctx context.Context, r once.Record) (once.Record, error) {
-	if _, err := s.write.exec(ctx, record.ClaimRequest, record.RequestValues(r)...); err != nil {
+	result, err := s.write.exec(ctx, record.ClaimRequest, record.RequestValues(r)...)
+	if err != nil {
 		return once.Record{}, fmt.Errorf("claiming an idempotency key: %w", err)
+	}
+	if added, err := result.RowsAffected(); err == nil && added == 1 { // as of nearly all requests
+		return r, nil
 	}
 	there, err := record.ScanRequest(s.read.QueryRowContext(ctx, record.SelectRequest, r.Key))
 	switch {
