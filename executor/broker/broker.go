@@ -2,8 +2,11 @@ package broker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
@@ -12,7 +15,8 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
-// Broker carries out requests that need power over the host. All methods may be called at the same time.
+// Broker carries out requests that need power over the host. Each names a sandbox by its id, and the broker finds its init and its cgroup
+// itself. All methods may be called at the same time.
 type Broker interface {
 	Cgroups
 	RunCgroups
@@ -20,25 +24,20 @@ type Broker interface {
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
 	// cgroups are left; its disk is, until [Broker.RemoveDisk].
 	Start(ctx context.Context, request StartRequest) (Started, error)
-	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error.
+	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error, a sandbox that still has a
+	// cgroup is one.
 	RemoveDisk(sandboxID string) error
 	// Open opens a directory inside a sandbox, as a place from which paths are resolved. No link leads there. The caller closes it.
-	Open(in Sandbox, at Place) (*os.File, error)
+	Open(sandboxID string, at Place) (*os.File, error)
 	// Resize gives the file systems in memory of a sandbox, and the memory that its /proc shows, the sizes of other limits. They are
 	// within the limit of memory that is in force.
-	Resize(in Sandbox, from, to yurt.Resources) error
+	Resize(sandboxID string, from, to yurt.Resources) error
 	// Mount mounts a tree of the node inside a sandbox, read-only, at the place of such trees.
-	Mount(in Sandbox, tree Tree) error
+	Mount(sandboxID string, tree Tree) error
 	// Shows reports whether a tree is mounted inside a sandbox. It is an error if the sandbox has no place for it.
-	Shows(in Sandbox, tree Tree) (bool, error)
+	Shows(sandboxID string, tree Tree) (bool, error)
 	// Listen returns a listener at a free port of the sandbox's loopback interface.
-	Listen(in Sandbox) (net.Listener, error)
-}
-
-// Sandbox names a sandbox whose init runs.
-type Sandbox struct {
-	ID   string
-	Init procid.ID
+	Listen(sandboxID string) (net.Listener, error)
 }
 
 // Place is a directory that every sandbox has.
@@ -52,11 +51,33 @@ const (
 	Runs      Place = rootfs.RunDir // of files that the node writes and executions read
 )
 
+func (p Place) check() error {
+	switch p {
+	case Root, Workspace, Temp, Runs:
+		return nil
+	}
+	return yurt.FieldErrorf(yurt.CodeInvalidArgument, "place", "%.200q is no place of every sandbox; give %q, %q, %q or %q", p, Root, Workspace, Temp, Runs)
+}
+
 // Tree is a directory of the node that a sandbox sees. One of the fields is set.
 type Tree struct {
 	Layer string // the digest of a dependency layer
 	View  string // the runtime whose installed packages the sandbox's own view shows
 }
+
+// check refuses trees of no kind or of both, and names that could be paths.
+func (t Tree) check() error {
+	if digest, err := hex.DecodeString(t.Layer); t.View == "" && err == nil && len(digest) == sha256.Size {
+		return nil
+	}
+	if t.Layer == "" && t.View != "" && len(t.View) <= maxView && !strings.HasPrefix(t.View, ".") && strings.Trim(t.View, runCharacters) == "" {
+		return nil
+	}
+	return yurt.FieldErrorf(yurt.CodeInvalidArgument, "tree", "%.200q and %.200q name no tree; give the digest of a layer, or the name of a runtime, and not both", t.Layer, t.View)
+}
+
+// maxView bounds the name of a runtime, in bytes.
+const maxView = 64
 
 // target returns the mount point of the tree inside.
 func (t Tree) target() string {
@@ -72,16 +93,19 @@ func (t Tree) target() string {
 
 // StartRequest describes a new sandbox.
 type StartRequest struct {
-	Spec   yurt.SandboxSpec
-	IDBase uint32 // the first of its range of host ids
-	Layout layout.Layout
+	ID        string           `json:"id"`
+	Limits    yurt.Resources   `json:"limits"` // with those of its template
+	Isolation yurt.Isolation   `json:"isolation"`
+	Host      *yurt.HostAccess `json:"host,omitempty"`
+	IDBase    uint32           `json:"id_base"` // the first of its range of host ids
+	Layout    layout.Layout    `json:"layout"`  // without devices, which are those of Host
 
-	Listener *os.File // init's listening socket
-	Words    *os.File // init's standard error
+	Listener *os.File `json:"-"` // init's listening socket
+	Words    *os.File `json:"-"` // init's standard error
 }
 
 // Started is a sandbox whose init was started.
 type Started struct {
-	Init   procid.ID
-	Phases map[string]float64 // milliseconds
+	Init   procid.ID          `json:"init"`
+	Phases map[string]float64 `json:"phases_ms"`
 }

@@ -12,7 +12,7 @@ import (
 // itself. A request for a sandbox without a cgroup fails with [yurt.CodeSandboxNotFound], except for End.
 type Cgroups interface {
 	// Limit replaces the limits of a sandbox that has not run user code yet. They are within the bounds of all sandboxes together.
-	Limit(sandboxID string, limits cgroup.Limits) error
+	Limit(sandboxID string, limits Limits) error
 	// Freeze returns once no process of any run gets CPU time. No run may be started before Thaw. When it fails or ctx ends, some
 	// may be frozen.
 	Freeze(ctx context.Context, sandboxID string) error
@@ -24,7 +24,7 @@ type Cgroups interface {
 }
 
 // Limit implements [Cgroups].
-func (l *Local) Limit(sandboxID string, limits cgroup.Limits) error {
+func (l *Local) Limit(sandboxID string, limits Limits) error {
 	if err := l.Cgroups.CheckLimits(limits); err != nil {
 		return err
 	}

@@ -82,14 +82,6 @@ func beginRun(t *testing.T, local *broker.Local, request broker.RunRequest, sand
 	return run.Usage
 }
 
-// ended names a sandbox whose init has ended, so that a request that is not refused changes no mount of this process's.
-func ended(t *testing.T) broker.Sandbox {
-	t.Helper()
-	sandbox := own(t)
-	sandbox.Init.Start--
-	return sandbox
-}
-
 // used returns the CPU time of a run during a moment.
 func used(t *testing.T, run *broker.Meter) time.Duration {
 	t.Helper()
@@ -116,9 +108,20 @@ func TestRequestsNameASandbox(t *testing.T) {
 		"Thaw":   local.Thaw,
 		"End":    func(id string) error { return local.End(t.Context(), id) },
 		"Resize": func(id string) error {
-			sandbox := ended(t)
-			sandbox.ID = id
-			return local.Resize(sandbox, yurt.Resources{}, yurt.Resources{Memory: 1 << 20})
+			return local.Resize(id, yurt.Resources{}, yurt.Resources{Memory: 1 << 20})
+		},
+		"Open": func(id string) error {
+			_, err := local.Open(id, broker.Root)
+			return err
+		},
+		"Mount": func(id string) error { return local.Mount(id, broker.Tree{View: "python"}) },
+		"Shows": func(id string) error {
+			_, err := local.Shows(id, broker.Tree{View: "python"})
+			return err
+		},
+		"Listen": func(id string) error {
+			_, err := local.Listen(id)
+			return err
 		},
 	}
 	for name, ask := range requests {
@@ -224,10 +227,9 @@ func TestLimitStaysWithinTheNode(t *testing.T) {
 func TestResizeStaysWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	local, groups := withCgroups(t)
-	sandbox := ended(t)
-	sandbox.ID, _, _ = busySandbox(t, local, groups)
+	id, _, _ := busySandbox(t, local, groups)
 	for _, memory := range []yurt.Size{0, -1, 128 << 20, math.MaxInt64} {
-		err := local.Resize(sandbox, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
+		err := local.Resize(id, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
 		if yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 			t.Errorf("to %d: %v, want %s", memory, err, yurt.CodeLimitOutOfRange)
 		}

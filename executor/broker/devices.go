@@ -13,10 +13,13 @@ import (
 	"github.com/yurtrun/yurt/executor/seccomp"
 )
 
-// DevicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
+// devicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
 // number: a later change of the node's own does not reach the sandbox.
-func DevicesOf(devices []yurt.Device) (list []layout.Device, err error) {
-	for _, d := range devices {
+func devicesOf(host *yurt.HostAccess) (list []layout.Device, err error) {
+	if host == nil {
+		return nil, nil
+	}
+	for _, d := range host.Devices {
 		var stat unix.Stat_t
 		if err := unix.Stat(d.Source, &stat); err != nil {
 			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "host.devices", "looking for the device: %w", &os.PathError{Op: "stat", Path: d.Source, Err: err})
@@ -53,9 +56,9 @@ func deviceTargets(host *yurt.HostAccess) (paths []string) {
 }
 
 // filterGroups are the groups of system calls that a sandbox has beside the base list.
-func filterGroups(spec yurt.SandboxSpec) []string {
-	groups := slices.Clone(spec.Template.Isolation.SystemCalls)
-	if len(deviceTargets(spec.Host)) > 0 {
+func filterGroups(r StartRequest) []string {
+	groups := slices.Clone(r.Isolation.SystemCalls)
+	if len(deviceTargets(r.Host)) > 0 {
 		groups = append(groups, seccomp.Devices)
 	}
 	return groups

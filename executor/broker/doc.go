@@ -1,7 +1,7 @@
 // Package broker is the seam of privilege: every call of the executor that needs power over the host goes through the interface
 // [Broker], as one of a closed set of typed requests. Namespaces, mounts, cgroups, disks, and directories and sockets inside a
-// sandbox are behind it. A request names a sandbox, a layer or a place by its kind, and carries no path and no mount of its caller's,
-// except for the files of the host that the sandbox's own specification lists.
+// sandbox are behind it. A request names a sandbox by its id, a layer by its digest, or a place by its kind, and carries no path, no
+// process and no mount of its caller's, except for the root and the files of the host in the request for a new sandbox.
 //
 // [Local] carries the requests out in this process. A process of its own can take its place: no package above this one imports
 // the launcher, sets up a mount or enters a namespace.

@@ -56,22 +56,22 @@ func writableMounts(host *yurt.HostAccess) (paths []string) {
 }
 
 // initArgs returns the arguments of the sandbox's init.
-func initArgs(spec yurt.SandboxSpec) []string {
+func initArgs(r StartRequest) []string {
 	args := []string{
 		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
 		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
 		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
 	}
-	for _, path := range append(oci.Writable(), writableMounts(spec.Host)...) {
+	for _, path := range append(oci.Writable(), writableMounts(r.Host)...) {
 		args = append(args, "-write="+path)
 	}
-	for _, path := range deviceTargets(spec.Host) {
+	for _, path := range deviceTargets(r.Host) {
 		args = append(args, "-device="+path)
 	}
-	if spec.Host == nil || spec.Host.NetworkNamespace == "" {
+	if r.Host == nil || r.Host.NetworkNamespace == "" {
 		args = append(args, "-own-network")
 	}
-	ulimits := spec.Limits().Ulimits
+	ulimits := r.Limits.Ulimits
 	for _, l := range []struct {
 		resource int
 		value    int64
@@ -80,9 +80,9 @@ func initArgs(spec yurt.SandboxSpec) []string {
 			args = append(args, fmt.Sprintf("-limit=%d=%d", l.resource, l.value))
 		}
 	}
-	if spec.Template.Isolation.PerExecution {
+	if r.Isolation.PerExecution {
 		args = append(args, "-layer")
-		for path, options := range oci.OwnOptions(spec.Resources.Disk, spec.Resources.Memory) {
+		for path, options := range oci.OwnOptions(r.Limits.Disk, r.Limits.Memory) {
 			args = append(args, "-own="+path+"="+options)
 		}
 	}

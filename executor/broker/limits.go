@@ -5,12 +5,11 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 )
 
-// LimitsOf returns the limits of the sandbox's cgroup.
-func LimitsOf(spec yurt.SandboxSpec) cgroup.Limits {
-	r := spec.Limits()
-	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: r.IOWeight}
-	if spec.Host != nil {
-		limits.CPUWeight, limits.CPUs = spec.Host.CPUWeight, cgroup.CPUList(spec.Host.CPUs)
+// LimitsOf returns the limits of the cgroup of a sandbox that has those resources.
+func LimitsOf(r yurt.Resources, host *yurt.HostAccess) Limits {
+	limits := Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: r.IOWeight}
+	if host != nil {
+		limits.CPUWeight, limits.CPUs = host.CPUWeight, cgroup.CPUList(host.CPUs)
 	}
 	return limits
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
 // list is the broker's own list of the sandboxes whose cgroups it or a broker before it has made. Requests reach no others.
@@ -22,6 +23,7 @@ type listed struct {
 	group cgroup.Group
 
 	mu     sync.Mutex
+	init   procid.ID // zero until it is looked for, see findInit
 	runs   map[string]*listedRun
 	places map[string]cgroup.Place
 	left   []string // see leave
@@ -40,14 +42,16 @@ func newListed(id string, group cgroup.Group) *listed {
 }
 
 // keep enters a sandbox that was started.
-func (l *list) keep(id string, group cgroup.Group) {
+func (l *list) keep(id string, group cgroup.Group, init procid.ID) {
 	l.drop(id)
+	s := newListed(id, group)
+	s.init = init
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sandboxes == nil {
 		l.sandboxes = make(map[string]*listed)
 	}
-	l.sandboxes[id] = newListed(id, group)
+	l.sandboxes[id] = s
 }
 
 // drop takes a sandbox off the list and closes the files that were opened ahead for it.
@@ -72,10 +76,17 @@ func (l *list) clear() {
 	}
 }
 
+func checkSandbox(id string) error {
+	if !yurt.ValidID(yurt.SandboxIDPrefix, id) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "sandbox_id", "%.200q is no id of a sandbox; an id begins with %q", id, yurt.SandboxIDPrefix)
+	}
+	return nil
+}
+
 // sandbox finds a sandbox on the list. One that an earlier broker has made is entered.
 func (l *Local) sandbox(id string) (*listed, error) {
-	if !yurt.ValidID(yurt.SandboxIDPrefix, id) {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "sandbox_id", "%.200q is no id of a sandbox; an id begins with %q", id, yurt.SandboxIDPrefix)
+	if err := checkSandbox(id); err != nil {
+		return nil, err
 	}
 	l.list.mu.Lock()
 	defer l.list.mu.Unlock()
@@ -95,6 +106,38 @@ func (l *Local) sandbox(id string) (*listed, error) {
 	s := newListed(id, l.Cgroups.Open(id))
 	l.list.sandboxes[id] = s
 	return s, nil
+}
+
+// initOf finds the init of a sandbox.
+func (l *Local) initOf(sandboxID string) (procid.ID, error) {
+	s, err := l.sandbox(sandboxID)
+	if err != nil {
+		return procid.ID{}, err
+	}
+	return s.findInit()
+}
+
+// findInit returns the process that this broker has started as init. That of a broker before it is the process in init's cgroup. Its
+// number is read twice: it may have become another process's in between.
+func (s *listed) findInit() (procid.ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.init != (procid.ID{}) {
+		return s.init, nil
+	}
+	pid, err := s.group.Init()
+	if err != nil {
+		return procid.ID{}, errors.Join(gone(s.id), err)
+	}
+	init, err := procid.Of(pid)
+	if err != nil {
+		return procid.ID{}, errors.Join(gone(s.id), err)
+	}
+	if again, err := s.group.Init(); err != nil || again != pid {
+		return procid.ID{}, errors.Join(gone(s.id), err)
+	}
+	s.init = init
+	return init, nil
 }
 
 // withRun finds a run, and does something with its cgroup while no other request about the run does.

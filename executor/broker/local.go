@@ -77,8 +77,20 @@ const (
 // ViewsDir is the directory, in that of a sandbox's record, of the views of its installed packages, one for each runtime.
 const ViewsDir = "packages"
 
-// RemoveDisk implements [Broker].
-func (l *Local) RemoveDisk(sandboxID string) error { return RemoveStore(l.Dirs.StoreDir(sandboxID)) }
+// RemoveDisk implements [Broker]. The remains of other versions have other names than sandboxes.
+func (l *Local) RemoveDisk(sandboxID string) error {
+	if err := cgroup.CheckName(sandboxID); err != nil {
+		return err
+	}
+	there, err := l.Cgroups.Has(sandboxID)
+	if err != nil {
+		return fmt.Errorf("looking for the cgroup of sandbox %s: %w", sandboxID, err)
+	}
+	if there {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "the disk of sandbox %s is kept, as the sandbox has a cgroup; end it first", sandboxID)
+	}
+	return RemoveStore(l.Dirs.StoreDir(sandboxID))
+}
 
 // RemoveStore removes the directory of a sandbox on disk. Its process, and even its executor, may be gone.
 func RemoveStore(store string) error {
@@ -89,8 +101,11 @@ func RemoveStore(store string) error {
 }
 
 // Open implements [Broker].
-func (l *Local) Open(in Sandbox, at Place) (*os.File, error) {
-	fd, err := l.open(in, string(at))
+func (l *Local) Open(sandboxID string, at Place) (*os.File, error) {
+	if err := at.check(); err != nil {
+		return nil, err
+	}
+	fd, err := l.open(sandboxID, string(at))
 	if err != nil {
 		return nil, err
 	}
@@ -98,46 +113,56 @@ func (l *Local) Open(in Sandbox, at Place) (*os.File, error) {
 }
 
 // open opens a directory in the root of a sandbox's init, and checks afterwards that it was still init.
-func (l *Local) open(in Sandbox, path string) (fd int, err error) {
-	if path == string(Root) {
-		fd, err = openat.Root(in.Init.PID)
-	} else {
-		fd, err = openat.Inside(in.Init.PID, path, unix.O_PATH|unix.O_DIRECTORY)
+func (l *Local) open(sandboxID, path string) (fd int, err error) {
+	init, err := l.initOf(sandboxID)
+	if err != nil {
+		return -1, err
 	}
-	if err == nil && !in.Init.Alive() {
-		return -1, errors.Join(gone(in), unix.Close(fd))
+	if path == string(Root) {
+		fd, err = openat.Root(init.PID)
+	} else {
+		fd, err = openat.Inside(init.PID, path, unix.O_PATH|unix.O_DIRECTORY)
+	}
+	if err == nil && !init.Alive() {
+		return -1, errors.Join(gone(sandboxID), unix.Close(fd))
 	}
 	return fd, err
 }
 
-func gone(in Sandbox) error {
-	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", in.ID)
+func gone(sandboxID string) error {
+	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", sandboxID)
 }
 
 // source returns the directory of a tree on the node.
-func (l *Local) source(in Sandbox, tree Tree) string {
+func (l *Local) source(sandboxID string, tree Tree) string {
 	if tree.Layer != "" {
 		return l.Layers.Tree(tree.Layer)
 	}
-	return filepath.Join(l.Dirs.RecordDir(in.ID), ViewsDir, tree.View)
+	return filepath.Join(l.Dirs.RecordDir(sandboxID), ViewsDir, tree.View)
 }
 
 // Mount implements [Broker].
-func (l *Local) Mount(in Sandbox, tree Tree) error {
-	namespace, err := l.namespace(in, "mnt")
+func (l *Local) Mount(sandboxID string, tree Tree) error {
+	if err := tree.check(); err != nil {
+		return err
+	}
+	namespace, err := l.namespace(sandboxID, "mnt")
 	if err != nil {
 		return err
 	}
 	defer namespace.Close()
 	if tree.Layer != "" {
-		return layers.Mount(l.source(in, tree), namespace, tree.target())
+		return layers.Mount(l.source(sandboxID, tree), namespace, tree.target())
 	}
-	return layers.MountView(l.source(in, tree), namespace, tree.target())
+	return layers.MountView(l.source(sandboxID, tree), namespace, tree.target())
 }
 
 // Shows implements [Broker].
-func (l *Local) Shows(in Sandbox, tree Tree) (bool, error) {
-	place, err := l.open(in, tree.target())
+func (l *Local) Shows(sandboxID string, tree Tree) (bool, error) {
+	if err := tree.check(); err != nil {
+		return false, err
+	}
+	place, err := l.open(sandboxID, tree.target())
 	if err != nil {
 		return false, err
 	}
@@ -151,12 +176,12 @@ func (l *Local) Shows(in Sandbox, tree Tree) (bool, error) {
 	if err := unix.Fstat(place, &inside); err != nil {
 		return false, err
 	}
-	return unix.Lstat(l.source(in, tree), &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
+	return unix.Lstat(l.source(sandboxID, tree), &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
 }
 
 // Listen implements [Broker].
-func (l *Local) Listen(in Sandbox) (net.Listener, error) {
-	namespace, err := l.namespace(in, "net")
+func (l *Local) Listen(sandboxID string) (net.Listener, error) {
+	namespace, err := l.namespace(sandboxID, "net")
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +191,17 @@ func (l *Local) Listen(in Sandbox) (net.Listener, error) {
 
 // namespace opens a namespace of a sandbox. The number of its init may be another process's once init has ended, so it is
 // checked after the opening.
-func (l *Local) namespace(in Sandbox, kind string) (*os.File, error) {
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", in.Init.PID, kind))
+func (l *Local) namespace(sandboxID, kind string) (*os.File, error) {
+	init, err := l.initOf(sandboxID)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", init.PID, kind))
 	if err != nil {
 		return nil, fmt.Errorf("finding a namespace of a sandbox: %w", err)
 	}
-	if !in.Init.Alive() {
-		return nil, errors.Join(gone(in), namespace.Close())
+	if !init.Alive() {
+		return nil, errors.Join(gone(sandboxID), namespace.Close())
 	}
 	return namespace, nil
 }

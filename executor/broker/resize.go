@@ -14,11 +14,11 @@ import (
 )
 
 // Resize implements [Broker].
-func (l *Local) Resize(in Sandbox, from, to yurt.Resources) error {
+func (l *Local) Resize(sandboxID string, from, to yurt.Resources) error {
 	if from == to {
 		return nil
 	}
-	if err := l.checkMemory(in.ID, to.Memory); err != nil {
+	if err := l.checkMemory(sandboxID, to.Memory); err != nil {
 		return err
 	}
 	sizes := oci.Volumes(to.Disk, to.Memory)
@@ -26,19 +26,19 @@ func (l *Local) Resize(in Sandbox, from, to yurt.Resources) error {
 		if sizes[path] == had {
 			continue
 		}
-		if err := l.resize(in, path, sizes[path]); err != nil {
+		if err := l.resize(sandboxID, path, sizes[path]); err != nil {
 			return fmt.Errorf("resizing %s: %w", path, err)
 		}
 	}
 	if from.Memory == to.Memory {
 		return nil
 	}
-	return l.showMemory(in, int64(to.Memory))
+	return l.showMemory(sandboxID, int64(to.Memory))
 }
 
 // resize gives a file system in memory other bounds.
-func (l *Local) resize(in Sandbox, path string, to oci.Sizes) error {
-	dir, err := l.open(in, path)
+func (l *Local) resize(sandboxID, path string, to oci.Sizes) error {
+	dir, err := l.open(sandboxID, path)
 	if err != nil {
 		return err
 	}
@@ -58,22 +58,26 @@ func (l *Local) resize(in Sandbox, path string, to oci.Sizes) error {
 }
 
 // showMemory writes the file that a sandbox has in the place of /proc/meminfo.
-func (l *Local) showMemory(in Sandbox, memory int64) error {
+func (l *Local) showMemory(sandboxID string, memory int64) error {
+	init, err := l.initOf(sandboxID)
+	if err != nil {
+		return err
+	}
 	data, err := procview.MeminfoOf(memory)
 	if err != nil {
 		return err
 	}
-	fd, err := openat.Inside(in.Init.PID, procview.Meminfo, unix.O_WRONLY)
+	fd, err := openat.Inside(init.PID, procview.Meminfo, unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	file := os.NewFile(uintptr(fd), procview.Meminfo)
 	defer file.Close()
-	if !in.Init.Alive() {
-		return gone(in)
+	if !init.Alive() {
+		return gone(sandboxID)
 	}
 	if _, err := file.WriteAt(data, 0); err != nil { // readers see no moment without contents
-		return fmt.Errorf("showing its memory to sandbox %s: %w", in.ID, err)
+		return fmt.Errorf("showing its memory to sandbox %s: %w", sandboxID, err)
 	}
 	return file.Truncate(int64(len(data)))
 }

@@ -45,6 +45,8 @@ type (
 	Alarm = cgroup.Alarm
 	// Gauge reads the usage of a sandbox.
 	Gauge = cgroup.Gauge
+	// Limits are those of a sandbox's cgroup.
+	Limits = cgroup.Limits
 	// Meter reads the usage of a run.
 	Meter = cgroup.Meter
 	// Usage is what a run has used so far.

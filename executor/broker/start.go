@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,23 +25,29 @@ import (
 
 // Start implements [Broker]. The cgroups are made while the launcher takes its first steps.
 func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error) {
+	if err := l.check(r); err != nil {
+		return Started{}, err
+	}
+	if r.Layout.Devices, err = devicesOf(r.Host); err != nil {
+		return Started{}, err
+	}
 	setup := l.setUpCgroups(r)
 	defer func() {
 		setup.finish()
 		if err != nil {
-			err = setup.undo(r.Spec.ID, err)
+			err = setup.undo(r.ID, err)
 		}
 	}()
 	spec, err := l.ociSpec(ctx, r)
 	if err != nil {
 		return Started{}, err
 	}
-	filter, err := l.filters.Of(ctx, filterGroups(r.Spec))
+	filter, err := l.filters.Of(ctx, filterGroups(r))
 	if err != nil {
 		return Started{}, err
 	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
-		ID: r.Spec.ID, Spec: spec, Layout: r.Layout, Memory: int64(r.Spec.Resources.Memory), Binds: bindsOf(r.Spec.Host), Network: networkOf(r.Spec.Host),
+		ID: r.ID, Spec: spec, Layout: r.Layout, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host),
 	}, []*os.File{r.Listener, filter, r.Words}, setup.take)
 	setup.finish()
 	if err != nil {
@@ -54,8 +61,29 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	l.list.keep(r.Spec.ID, setup.group)
+	l.list.keep(r.ID, setup.group, init)
 	return Started{Init: init, Phases: reply.Phases}, nil
+}
+
+// check refuses a sandbox that is there already, limits beyond those of the node, and ids that are not those of a sandbox.
+func (l *Local) check(r StartRequest) error {
+	if err := checkSandbox(r.ID); err != nil {
+		return err
+	}
+	there, err := l.Cgroups.Has(r.ID)
+	if err != nil {
+		return fmt.Errorf("looking for the cgroup of sandbox %s: %w", r.ID, err)
+	}
+	if there {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "sandbox_id", "sandbox %s has a cgroup already; end it first", r.ID)
+	}
+	if !idrange.IsSandbox(r.IDBase) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id_base", "%d is not the first id of a sandbox's range", r.IDBase)
+	}
+	if err := l.Cgroups.CheckLimits(LimitsOf(r.Limits, r.Host)); err != nil {
+		return err
+	}
+	return r.Host.Validate("host")
 }
 
 // cgroupSetup makes the cgroups of a new sandbox, while other steps of its start go on.
@@ -81,16 +109,16 @@ func (l *Local) setUpCgroups(r StartRequest) *cgroupSetup {
 			return
 		}
 		if err := c.group.Prepare(); err != nil { // while init starts
-			l.Logger.Debug("preparing for the first execution", "sandbox", r.Spec.ID, "error", err)
+			l.Logger.Debug("preparing for the first execution", "sandbox", r.ID, "error", err)
 		}
 	})
 	return c
 }
 
 func (c *cgroupSetup) make(groups *cgroup.Manager, r StartRequest) (err error) {
-	limits := LimitsOf(r.Spec)
+	limits := LimitsOf(r.Limits, r.Host)
 	limits.Devices = deviceRules(r.Layout.Devices)
-	if c.group, err = groups.Create(r.Spec.ID, limits); err != nil {
+	if c.group, err = groups.Create(r.ID, limits); err != nil {
 		return err
 	}
 	if c.files.Births, err = c.group.BirthFiles(); err != nil {
@@ -143,23 +171,22 @@ func (l *Local) ociSpec(ctx context.Context, r StartRequest) (*specs.Spec, error
 	if err != nil {
 		return nil, err
 	}
-	resources := r.Spec.Resources
 	return oci.Spec(oci.Options{
-		IDBase: r.IDBase, Layout: r.Layout, Disk: resources.Disk, Memory: resources.Memory,
-		CgroupPath: l.Cgroups.BirthPath(r.Spec.ID), InitArgs: initArgs(r.Spec),
-		MaxFiles:  max(maxOpenFiles, uint64(r.Spec.Limits().Ulimits.NoFile)),
+		IDBase: r.IDBase, Layout: r.Layout, Disk: r.Limits.Disk, Memory: r.Limits.Memory,
+		CgroupPath: l.Cgroups.BirthPath(r.ID), InitArgs: initArgs(r),
+		MaxFiles:  max(maxOpenFiles, uint64(r.Limits.Ulimits.NoFile)),
 		Workspace: workspace, AppArmor: l.AppArmorProfile, SELinux: l.SELinux.For(idrange.Number(r.IDBase)),
-		Layered: r.Spec.Template.Isolation.PerExecution, Hostname: hostnameOf(r.Spec.Host), Uptime: uptime,
+		Layered: r.Isolation.PerExecution, Hostname: hostnameOf(r.Host), Uptime: uptime,
 	}), nil
 }
 
 // makeDisk makes the disk image or the bounded directory of a workspace, and returns its path; "" for a workspace in memory.
 func (l *Local) makeDisk(ctx context.Context, r StartRequest) (string, error) {
-	limits := r.Spec.Limits()
+	limits := r.Limits
 	if !limits.OnDisk() {
 		return "", nil
 	}
-	store := l.Dirs.StoreDir(r.Spec.ID)
+	store := l.Dirs.StoreDir(r.ID)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 // Gauge reports the processes of a sandbox and its usage, at the price of a few reads. It changes no cgroup. The usage of one run is
 // read from a [Meter].
 type Gauge interface {
+	// Init is the number of the sandbox's init. A sandbox whose init has ended has none, which is an error.
+	Init() (int, error)
 	Stats() (Stats, error)
 	// Processes lists the processes of each run, by the name of its leaf.
 	Processes() (map[string][]int, error)
@@ -76,6 +79,27 @@ func readIOV1(dir string) (read, wrote int64, err error) {
 		}
 	}
 	return read, wrote, nil
+}
+
+func (g *groupV1) Init() (int, error) {
+	list, err := pids(g.dir["freezer"])
+	if err == nil && len(list) == 0 {
+		list, err = pids(filepath.Join(g.dir["freezer"], "init")) // where versions before this one had it
+	}
+	return onlyOne(list, err)
+}
+
+func (g *groupV2) Init() (int, error) { return onlyOne(pids(filepath.Join(g.dir, "init"))) }
+
+// onlyOne returns the one process on a list.
+func onlyOne(list []int, err error) (int, error) {
+	if err != nil {
+		return 0, fmt.Errorf("finding the init of a sandbox: %w", err)
+	}
+	if len(list) != 1 {
+		return 0, fmt.Errorf("finding the init of a sandbox: its cgroup has %d processes, and not one", len(list))
+	}
+	return list[0], nil
 }
 
 func (g *groupV1) Processes() (map[string][]int, error) {

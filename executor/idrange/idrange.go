@@ -24,6 +24,11 @@ const (
 // Number returns which of the parts begins with the id; the first is 0.
 func Number(base uint32) int { return int(base-First) / oci.IDRange }
 
+// IsSandbox reports whether the id is the first of a part that a sandbox can have.
+func IsSandbox(base uint32) bool {
+	return base >= First && base < Programs && (base-First)%oci.IDRange == 0
+}
+
 // Ranges hands out parts of equal size of a range. Its methods may be called concurrently.
 type Ranges struct {
 	first, size, count int

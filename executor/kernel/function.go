@@ -181,7 +181,7 @@ func (e *Engine) startFunction(s *Sandbox, spec yurt.ExecutionSpec) (_ protocol.
 
 // listenInside returns a listener at the sandbox's loopback interface.
 func (s *Sandbox) listenInside() (*insideListener, error) {
-	listener, err := s.Broker.Listen(s.Named())
+	listener, err := s.Broker.Listen(s.ID())
 	if err != nil {
 		return nil, err
 	}

@@ -189,13 +189,13 @@ func brings(env, other map[string]string) bool {
 // told, so that no next executor hands the sandbox out again.
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	had := s.Record.Spec.Resources
-	if limits := broker.LimitsOf(spec); limits != broker.LimitsOf(s.Record.Spec) {
+	if limits := broker.LimitsOf(spec.Limits(), spec.Host); limits != broker.LimitsOf(s.Record.Spec.Limits(), s.Record.Spec.Host) {
 		if err := s.Broker.Limit(s.ID(), limits); err != nil {
 			return err
 		}
 	}
 	phases.Mark("limits")
-	if err := s.Broker.Resize(s.Named(), had, spec.Resources); err != nil {
+	if err := s.Broker.Resize(s.ID(), had, spec.Resources); err != nil {
 		return err
 	}
 	phases.Mark("disk")

@@ -120,8 +120,10 @@ func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo 
 	}
 	defer listener.Close()
 	defer words.Close()
+	spec := s.Record.Spec
 	started, err := n.broker.Start(ctx, broker.StartRequest{
-		Spec: s.Record.Spec, IDBase: s.Record.IDBase, Layout: layout, Listener: listener, Words: words,
+		ID: s.ID(), Limits: spec.Limits(), Isolation: spec.Template.Isolation, Host: spec.Host,
+		IDBase: s.Record.IDBase, Layout: layout, Listener: listener, Words: words,
 	})
 	if err != nil {
 		if said := s.LastWords(); said != "" {

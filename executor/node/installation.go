@@ -46,7 +46,7 @@ func (p *provisioner) carryOut(ctx context.Context, in *packages.Installation) e
 
 // runInstaller has the package manager do its work, with the proxy as its way out.
 func (p *provisioner) runInstaller(ctx context.Context, s *Handle, in *packages.Installation) error {
-	listener, err := s.Broker.Listen(s.Named())
+	listener, err := s.Broker.Listen(s.ID())
 	if err != nil {
 		return fmt.Errorf("giving an installation its network: %w", err)
 	}

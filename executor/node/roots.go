@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -56,9 +55,6 @@ func (r *roots) layout(spec yurt.SandboxSpec, image *images.Image, needed []root
 		root, commands = rootfs.AddToolchains(root, needed, r.hostPaths)
 	}
 	if err != nil || spec.Host == nil {
-		return root, commands, err
-	}
-	if root.Devices, err = broker.DevicesOf(spec.Host.Devices); err != nil {
 		return root, commands, err
 	}
 	root, err = rootfs.WithMounts(root, spec.Host.Mounts)

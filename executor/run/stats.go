@@ -42,7 +42,7 @@ func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
 
 // workspaceUse describes the file system of a sandbox's workspace.
 func (s *Sandbox) workspaceUse() (use unix.Statfs_t, err error) {
-	dir, err := s.Broker.Open(s.Named(), broker.Workspace)
+	dir, err := s.Broker.Open(s.ID(), broker.Workspace)
 	if err != nil {
 		return use, err
 	}

@@ -121,7 +121,7 @@ func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
 	if known {
 		return found, nil
 	}
-	root, err := s.Broker.Open(s.Named(), broker.Root)
+	root, err := s.Broker.Open(s.id, broker.Root)
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)
 	}
@@ -200,7 +200,7 @@ func (s *Sandbox) MountLayer(store *layers.Store, l *packages.Layer) error {
 	if _, _, err := s.Plans.MakeDir(path.Join("layers", l.Digest), 0o755); err != nil {
 		return fmt.Errorf("making the place of a layer: %w", err)
 	}
-	if err := s.Broker.Mount(s.Named(), broker.Tree{Layer: l.Digest}); err != nil {
+	if err := s.Broker.Mount(s.id, broker.Tree{Layer: l.Digest}); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
 	s.noteMounted(l.Digest)
@@ -223,7 +223,7 @@ func (s *Sandbox) AdoptLayers(store *layers.Store) error {
 		if err != nil {
 			return err
 		}
-		shown, err := s.Broker.Shows(s.Named(), broker.Tree{Layer: digest})
+		shown, err := s.Broker.Shows(s.id, broker.Tree{Layer: digest})
 		if shown && there && err == nil {
 			s.noteMounted(digest)
 		}

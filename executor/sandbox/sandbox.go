@@ -78,9 +78,6 @@ func New(record Record, by broker.Broker, dirs broker.Dirs) *Sandbox {
 	}
 }
 
-// Named returns the name of the sandbox in requests to the broker. Its init must have been started.
-func (s *Sandbox) Named() broker.Sandbox { return broker.Sandbox{ID: s.id, Init: s.Record.Init} }
-
 // Base returns the sandbox as this package has it, of a handle that embeds it.
 func (s *Sandbox) Base() *Sandbox { return s }
 
@@ -163,7 +160,7 @@ func (s *Sandbox) Open() (err error) {
 }
 
 func (s *Sandbox) openDir(at broker.Place, uid, gid int) (*workspace.Dir, error) {
-	file, err := s.Broker.Open(s.Named(), at)
+	file, err := s.Broker.Open(s.id, at)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s of the sandbox: %w", at, err)
 	}

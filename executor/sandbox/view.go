@@ -45,13 +45,13 @@ func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
 // mountView mounts the view of a runtime's packages in the sandbox, unless it is mounted.
 func (s *Sandbox) mountView(runtime string) error {
 	view := broker.Tree{View: runtime}
-	switch shown, err := s.Broker.Shows(s.Named(), view); {
+	switch shown, err := s.Broker.Shows(s.id, view); {
 	case err != nil:
 		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
 	case shown:
 		return nil
 	}
-	if err := s.Broker.Mount(s.Named(), view); err != nil {
+	if err := s.Broker.Mount(s.id, view); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
 	return nil
