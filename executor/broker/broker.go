@@ -99,9 +99,6 @@ type StartRequest struct {
 	Host      *yurt.HostAccess `json:"host,omitempty"`
 	IDBase    uint32           `json:"id_base"` // the first of its range of host ids
 	Layout    layout.Layout    `json:"layout"`  // without devices, which are those of Host
-
-	Listener *os.File `json:"-"` // init's listening socket
-	Words    *os.File `json:"-"` // init's standard error
 }
 
 // Started is a sandbox whose init was started.

@@ -1,6 +1,8 @@
 package broker_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -13,10 +15,54 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/broker/wire"
 	"github.com/yurtrun/yurt/executor/cgroup"
 )
 
 const nodeMemory = 1 << 30 // bytes, of all sandboxes of a test together
+
+// subject is a broker that is asked in this process, or over a socket.
+type subject struct {
+	broker.Broker
+	local *broker.Local // that carries the requests out
+}
+
+// onBoth runs a test with each of them.
+func onBoth(t *testing.T, test func(t *testing.T, b subject, groups *cgroup.Manager)) {
+	t.Parallel()
+	t.Run("in this process", func(t *testing.T) {
+		t.Parallel()
+		local, groups := withCgroups(t)
+		test(t, subject{local, local}, groups)
+	})
+	t.Run("over a socket", func(t *testing.T) {
+		t.Parallel()
+		local, groups := withCgroups(t)
+		test(t, subject{overSocket(t, local, groups), local}, groups)
+	})
+}
+
+// overSocket returns a client of the broker.
+func overSocket(t *testing.T, local *broker.Local, groups *cgroup.Manager) *wire.Client {
+	t.Helper()
+	ours, end, err := wire.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := wire.Open(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- wire.Serve(context.Background(), theirs, local) }()
+	client := wire.NewClient(ours, groups)
+	t.Cleanup(func() {
+		if err := errors.Join(client.Close(), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
 
 // withCgroups returns a broker on cgroups of the test's own.
 func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
@@ -33,7 +79,7 @@ func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
 func modest() cgroup.Limits { return cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50} }
 
 // busySandbox makes a sandbox's cgroup with a run that uses a processor. The program, which needs nothing of init, is its init too.
-func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id string, run *broker.Meter, program *exec.Cmd) {
+func busySandbox(t *testing.T, b subject, groups *cgroup.Manager) (id string, run *broker.Meter, program *exec.Cmd) {
 	t.Helper()
 	id = yurt.NewSandboxID()
 	group, err := groups.Create(id, modest())
@@ -41,7 +87,7 @@ func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := local.End(t.Context(), id); err != nil {
+		if err := b.End(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Error(err)
 		}
 	})
@@ -53,30 +99,30 @@ func busySandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager) (id 
 	if err := group.Settle(program.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	return id, beginRun(t, local, broker.RunRequest{ID: busyRun}, id, program), program
+	return id, beginRun(t, b, broker.RunRequest{ID: busyRun}, id, program), program
 }
 
 // busyRun is the run in each busy sandbox.
 const busyRun = yurt.ExecutionIDPrefix + "busy"
 
 // beginRun makes a run and moves a program there.
-func beginRun(t *testing.T, local *broker.Local, request broker.RunRequest, sandboxID string, program *exec.Cmd) *broker.Meter {
+func beginRun(t *testing.T, b subject, request broker.RunRequest, sandboxID string, program *exec.Cmd) *broker.Meter {
 	t.Helper()
-	run, err := local.NewRun(sandboxID, request)
+	run, err := b.NewRun(sandboxID, request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(run.Close)
 	for _, file := range run.Birth {
-		path := file.Name()
-		if local.Cgroups.Version() == 2 {
+		path := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+		if b.local.Cgroups.Version() == 2 {
 			path = filepath.Join(path, "cgroup.procs")
 		}
 		if err := os.WriteFile(path, fmt.Append(nil, program.Process.Pid), 0); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := local.NameRun(sandboxID, request.ID); err != nil {
+	if err := b.NameRun(sandboxID, request.ID); err != nil {
 		t.Fatal(err)
 	}
 	return run.Usage
@@ -98,29 +144,29 @@ func used(t *testing.T, run *broker.Meter) time.Duration {
 }
 
 // TestRequestsNameASandbox: each request refuses malformed ids, and those of sandboxes that are not there.
-func TestRequestsNameASandbox(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, run, _ := busySandbox(t, local, groups)
+func TestRequestsNameASandbox(t *testing.T) { onBoth(t, testRequestsNameASandbox) }
+
+func testRequestsNameASandbox(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, run, _ := busySandbox(t, b, groups)
 	requests := map[string]func(id string) error{
-		"Limit":  func(id string) error { return local.Limit(id, modest()) },
-		"Freeze": func(id string) error { return local.Freeze(t.Context(), id) },
-		"Thaw":   local.Thaw,
-		"End":    func(id string) error { return local.End(t.Context(), id) },
+		"Limit":  func(id string) error { return b.Limit(id, modest()) },
+		"Freeze": func(id string) error { return b.Freeze(t.Context(), id) },
+		"Thaw":   b.Thaw,
+		"End":    func(id string) error { return b.End(t.Context(), id) },
 		"Resize": func(id string) error {
-			return local.Resize(id, yurt.Resources{}, yurt.Resources{Memory: 1 << 20})
+			return b.Resize(id, yurt.Resources{}, yurt.Resources{Memory: 1 << 20})
 		},
 		"Open": func(id string) error {
-			_, err := local.Open(id, broker.Root)
+			_, err := b.Open(id, broker.Root)
 			return err
 		},
-		"Mount": func(id string) error { return local.Mount(id, broker.Tree{View: "python"}) },
+		"Mount": func(id string) error { return b.Mount(id, broker.Tree{View: "python"}) },
 		"Shows": func(id string) error {
-			_, err := local.Shows(id, broker.Tree{View: "python"})
+			_, err := b.Shows(id, broker.Tree{View: "python"})
 			return err
 		},
 		"Listen": func(id string) error {
-			_, err := local.Listen(id)
+			_, err := b.Listen(id)
 			return err
 		},
 	}
@@ -137,7 +183,7 @@ func TestRequestsNameASandbox(t *testing.T) {
 			t.Errorf("%s of an unknown sandbox: %v, want %s", name, err, yurt.CodeSandboxNotFound)
 		}
 	}
-	if err := local.End(t.Context(), yurt.NewSandboxID()); err != nil {
+	if err := b.End(t.Context(), yurt.NewSandboxID()); err != nil {
 		t.Errorf("ending a sandbox that is gone: %v", err)
 	}
 	if used(t, run) == 0 {
@@ -146,12 +192,12 @@ func TestRequestsNameASandbox(t *testing.T) {
 }
 
 // TestFreezeThawAndEndOneSandbox: each reaches the sandbox that it names, and not its neighbour.
-func TestFreezeThawAndEndOneSandbox(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, run, program := busySandbox(t, local, groups)
-	_, neighbour, _ := busySandbox(t, local, groups)
-	if err := local.Freeze(t.Context(), id); err != nil {
+func TestFreezeThawAndEndOneSandbox(t *testing.T) { onBoth(t, testFreezeThawAndEndOneSandbox) }
+
+func testFreezeThawAndEndOneSandbox(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, run, program := busySandbox(t, b, groups)
+	_, neighbour, _ := busySandbox(t, b, groups)
+	if err := b.Freeze(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if cpu := used(t, run); cpu != 0 {
@@ -160,13 +206,13 @@ func TestFreezeThawAndEndOneSandbox(t *testing.T) {
 	if used(t, neighbour) == 0 {
 		t.Error("the neighbour is frozen too")
 	}
-	if err := local.Thaw(id); err != nil {
+	if err := b.Thaw(id); err != nil {
 		t.Fatal(err)
 	}
 	if used(t, run) == 0 {
 		t.Error("the run does not go on")
 	}
-	if err := local.End(t.Context(), id); err != nil {
+	if err := b.End(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if err := program.Wait(); err == nil || program.ProcessState.Exited() {
@@ -181,11 +227,11 @@ func TestFreezeThawAndEndOneSandbox(t *testing.T) {
 }
 
 // TestLimitStaysWithinTheNode: limits that no sandbox may have leave the cgroup as it was.
-func TestLimitStaysWithinTheNode(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, _ := busySandbox(t, local, groups)
-	other, _, _ := busySandbox(t, local, groups)
+func TestLimitStaysWithinTheNode(t *testing.T) { onBoth(t, testLimitStaysWithinTheNode) }
+
+func testLimitStaysWithinTheNode(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
+	other, _, _ := busySandbox(t, b, groups)
 	for field, change := range map[string][]func(*cgroup.Limits){
 		"resources.cpu": {
 			func(l *cgroup.Limits) { l.CPU = 0 }, func(l *cgroup.Limits) { l.CPU = -1 },
@@ -201,7 +247,7 @@ func TestLimitStaysWithinTheNode(t *testing.T) {
 			limits := modest()
 			limits.Memory *= 2
 			spoil(&limits)
-			if err := local.Limit(id, limits); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), field) {
+			if err := b.Limit(id, limits); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s, case %d: %v, want %s", field, i, err, yurt.CodeLimitOutOfRange)
 			}
 		}
@@ -213,7 +259,7 @@ func TestLimitStaysWithinTheNode(t *testing.T) {
 			t.Errorf("after refusals %s has %d bytes, %v, want %d", sandbox, got, err, want)
 		}
 	}
-	if err := local.Limit(id, limits); err != nil {
+	if err := b.Limit(id, limits); err != nil {
 		t.Fatal(err)
 	}
 	for sandbox, want := range map[string]int64{id: limits.Memory, other: modest().Memory} {
@@ -224,12 +270,12 @@ func TestLimitStaysWithinTheNode(t *testing.T) {
 }
 
 // TestResizeStaysWithinTheLimit: a sandbox is shown, and may fill, no more memory than its limit.
-func TestResizeStaysWithinTheLimit(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, _ := busySandbox(t, local, groups)
+func TestResizeStaysWithinTheLimit(t *testing.T) { onBoth(t, testResizeStaysWithinTheLimit) }
+
+func testResizeStaysWithinTheLimit(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
 	for _, memory := range []yurt.Size{0, -1, 128 << 20, math.MaxInt64} {
-		err := local.Resize(id, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
+		err := b.Resize(id, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
 		if yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 			t.Errorf("to %d: %v, want %s", memory, err, yurt.CodeLimitOutOfRange)
 		}

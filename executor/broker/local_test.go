@@ -2,10 +2,10 @@ package broker_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +62,7 @@ func startInit(t *testing.T, root string) *exec.Cmd {
 }
 
 // rootedSandbox makes the cgroup of a sandbox whose init has the directory as its root.
-func rootedSandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager, root string) (id string, init *exec.Cmd) {
+func rootedSandbox(t *testing.T, b subject, groups *cgroup.Manager, root string) (id string, init *exec.Cmd) {
 	t.Helper()
 	id = yurt.NewSandboxID()
 	group, err := groups.Create(id, modest())
@@ -70,7 +70,7 @@ func rootedSandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager, ro
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := local.End(t.Context(), id); err != nil {
+		if err := b.End(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Error(err)
 		}
 	})
@@ -93,16 +93,16 @@ func rootedSandbox(t *testing.T, local *broker.Local, groups *cgroup.Manager, ro
 }
 
 // TestOpenFollowsNoLink: an image or a sandbox can put a link in the place of its workspace.
-func TestOpenFollowsNoLink(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
+func TestOpenFollowsNoLink(t *testing.T) { onBoth(t, testOpenFollowsNoLink) }
+
+func testOpenFollowsNoLink(t *testing.T, b subject, groups *cgroup.Manager) {
 	root := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(root, "tmp"), 0o755), os.Symlink("/tmp", filepath.Join(root, "workspace")), os.Symlink("/tmp", filepath.Join(root, "run"))); err != nil {
 		t.Fatal(err)
 	}
-	id, _ := rootedSandbox(t, local, groups, root)
+	id, _ := rootedSandbox(t, b, groups, root)
 	for _, place := range []broker.Place{broker.Workspace, broker.Runs} {
-		file, err := local.Open(id, place)
+		file, err := b.Open(id, place)
 		if !errors.Is(err, unix.ELOOP) {
 			t.Errorf("opening %s, which is a link: %v, want %v", place, err, unix.ELOOP)
 		}
@@ -110,7 +110,7 @@ func TestOpenFollowsNoLink(t *testing.T) {
 			file.Close()
 		}
 	}
-	file, err := local.Open(id, broker.Temp)
+	file, err := b.Open(id, broker.Temp)
 	if err != nil {
 		t.Fatalf("opening a plain directory: %v", err)
 	}
@@ -118,15 +118,15 @@ func TestOpenFollowsNoLink(t *testing.T) {
 }
 
 // TestInitIsFoundByTheCgroup: a broker that has not started a sandbox finds its init, until that has ended.
-func TestInitIsFoundByTheCgroup(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
+func TestInitIsFoundByTheCgroup(t *testing.T) { onBoth(t, testInitIsFoundByTheCgroup) }
+
+func testInitIsFoundByTheCgroup(t *testing.T, b subject, groups *cgroup.Manager) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "its-own"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	id, init := rootedSandbox(t, local, groups, root)
-	dir, err := local.Open(id, broker.Root)
+	id, init := rootedSandbox(t, b, groups, root)
+	dir, err := b.Open(id, broker.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestInitIsFoundByTheCgroup(t *testing.T) {
 	}
 	_ = init.Process.Kill()
 	_ = init.Wait()
-	for name, by := range map[string]*broker.Local{"the same": local, "a later": broker.NewLocal(local.Config)} {
+	for name, by := range map[string]broker.Broker{"the same": b, "a later": broker.NewLocal(b.local.Config)} {
 		if dir, err := by.Open(id, broker.Root); err == nil {
 			t.Errorf("%s broker opens the root of a sandbox whose init has ended", name)
 			dir.Close()
@@ -147,34 +147,34 @@ func TestInitIsFoundByTheCgroup(t *testing.T) {
 
 // TestNamespaceOfAnotherProcess: the number of an init that has ended may be another process's by now, whose namespaces are not
 // the sandbox's.
-func TestNamespaceOfAnotherProcess(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, _ := busySandbox(t, local, groups)
+func TestNamespaceOfAnotherProcess(t *testing.T) { onBoth(t, testNamespaceOfAnotherProcess) }
+
+func testNamespaceOfAnotherProcess(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
 	own, err := procid.Of(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone := own
 	gone.Start--
-	if err := local.SetInit(id, gone); err != nil {
+	if err := b.local.SetInit(id, gone); err != nil {
 		t.Fatal(err)
 	}
-	if listener, err := local.Listen(id); err == nil {
+	if listener, err := b.Listen(id); err == nil {
 		t.Errorf("it listens at %s", listener.Addr())
 		listener.Close()
 	}
-	if root, err := local.Open(id, broker.Root); err == nil {
+	if root, err := b.Open(id, broker.Root); err == nil {
 		t.Error("it opens the root")
 		root.Close()
 	}
-	if err := local.Mount(id, broker.Tree{View: "python"}); err == nil {
+	if err := b.Mount(id, broker.Tree{View: "python"}); err == nil {
 		t.Error("it mounts a tree")
 	}
-	if err := local.SetInit(id, own); err != nil {
+	if err := b.local.SetInit(id, own); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := local.Listen(id)
+	listener, err := b.Listen(id)
 	if err != nil {
 		t.Fatalf("listening in the own network: %v", err)
 	}
@@ -182,12 +182,12 @@ func TestNamespaceOfAnotherProcess(t *testing.T) {
 }
 
 // TestPlacesAndTreesAreClosedSets: no path of the caller's is opened or mounted.
-func TestPlacesAndTreesAreClosedSets(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _ := rootedSandbox(t, local, groups, "/")
+func TestPlacesAndTreesAreClosedSets(t *testing.T) { onBoth(t, testPlacesAndTreesAreClosedSets) }
+
+func testPlacesAndTreesAreClosedSets(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _ := rootedSandbox(t, b, groups, "/")
 	for _, place := range []broker.Place{"", "/etc", "/tmp/..", "tmp", "/proc/1/root", "/workspace\x00"} {
-		if file, err := local.Open(id, place); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+		if file, err := b.Open(id, place); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("opening %q: %v, want %s", place, err, yurt.CodeInvalidArgument)
 			file.Close()
 		}
@@ -197,10 +197,10 @@ func TestPlacesAndTreesAreClosedSets(t *testing.T) {
 		{}, {Layer: digest, View: "python"}, {Layer: digest + "0a"}, {Layer: "../" + digest[3:]}, {Layer: "/etc"}, {Layer: strings.Repeat("/", 64)},
 		{View: "."}, {View: ".."}, {View: "../../etc"}, {View: "python/.."}, {View: "/"}, {View: "a\x00"}, {View: strings.Repeat("a", 65)},
 	} {
-		if err := local.Mount(id, tree); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+		if err := b.Mount(id, tree); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("mounting %+v: %v, want %s", tree, err, yurt.CodeInvalidArgument)
 		}
-		if _, err := local.Shows(id, tree); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+		if _, err := b.Shows(id, tree); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("whether %+v is shown: %v, want %s", tree, err, yurt.CodeInvalidArgument)
 		}
 	}
@@ -213,28 +213,28 @@ func (d storeDirs) RecordDir(id string) string { return filepath.Join(string(d),
 func (d storeDirs) StoreDir(id string) string  { return filepath.Join(string(d), "stores", id) }
 
 // TestRemoveDiskKeepsOthers: a disk is removed when its sandbox has ended, and no directory elsewhere is.
-func TestRemoveDiskKeepsOthers(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
+func TestRemoveDiskKeepsOthers(t *testing.T) { onBoth(t, testRemoveDiskKeepsOthers) }
+
+func testRemoveDiskKeepsOthers(t *testing.T, b subject, groups *cgroup.Manager) {
 	dirs := storeDirs(t.TempDir())
-	local.Dirs = dirs
-	id, _, _ := busySandbox(t, local, groups)
+	b.local.Dirs = dirs
+	id, _, _ := busySandbox(t, b, groups)
 	file := filepath.Join(dirs.StoreDir(id), "kept")
 	if err := errors.Join(os.MkdirAll(dirs.StoreDir(id), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{id, "", ".", "..", "../stores/" + id, "x/../" + id, "/", id + "\x00"} {
-		if err := local.RemoveDisk(name); err == nil {
+		if err := b.RemoveDisk(name); err == nil {
 			t.Errorf("removing the disk of %q succeeded while the sandbox is there", name)
 		}
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.End(t.Context(), id); err != nil {
+	if err := b.End(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.RemoveDisk(id); err != nil {
+	if err := b.RemoveDisk(id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dirs.StoreDir(id)); !errors.Is(err, os.ErrNotExist) {
@@ -242,12 +242,11 @@ func TestRemoveDiskKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestStartRefuses: a refused request for a new sandbox changes no sandbox that is there, and makes none.
-func TestStartRefuses(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	local.Logger = slog.New(slog.DiscardHandler)
-	id, run, _ := busySandbox(t, local, groups)
+// TestStartRefuses: a refused request for a new sandbox makes no cgroup, and changes no sandbox that is there.
+func TestStartRefuses(t *testing.T) { onBoth(t, testStartRefuses) }
+
+func testStartRefuses(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, run, _ := busySandbox(t, b, groups)
 	request := func(change func(*broker.StartRequest)) broker.StartRequest {
 		r := broker.StartRequest{ID: yurt.NewSandboxID(), IDBase: idrange.First, Limits: yurt.Resources{CPU: 1, Memory: 64 << 20, Disk: 1 << 20, PIDs: 50}}
 		change(&r)
@@ -268,7 +267,7 @@ func TestStartRefuses(t *testing.T) {
 			r.Host = &yurt.HostAccess{Devices: []yurt.Device{{Source: "/dev", Target: "/dev/x", Access: "rw"}}}
 		},
 	} {
-		_, err := local.Start(t.Context(), request(change))
+		_, err := b.Start(t.Context(), request(change))
 		if code := yurt.CodeOf(err); code != yurt.CodeInvalidArgument && code != yurt.CodeLimitOutOfRange {
 			t.Errorf("starting one with %s: %v, want a refusal", name, err)
 		}

@@ -11,49 +11,50 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/cgroup"
 )
 
 // runRequests are the requests that name a run.
-func runRequests(t *testing.T, local *broker.Local) map[string]func(sandboxID, runID string) error {
+func runRequests(t *testing.T, b subject) map[string]func(sandboxID, runID string) error {
 	return map[string]func(sandboxID, runID string) error{
 		"NewRun": func(sandboxID, runID string) error {
-			run, err := local.NewRun(sandboxID, broker.RunRequest{ID: runID})
+			run, err := b.NewRun(sandboxID, broker.RunRequest{ID: runID})
 			run.Close()
 			return err
 		},
-		"NameRun": local.NameRun,
+		"NameRun": b.NameRun,
 		"OpenRun": func(sandboxID, runID string) error {
-			usage, err := local.OpenRun(sandboxID, runID)
+			usage, err := b.OpenRun(sandboxID, runID)
 			usage.Close()
 			return err
 		},
-		"KillRun": func(sandboxID, runID string) error { return local.KillRun(t.Context(), sandboxID, runID) },
-		"EndRun":  local.EndRun,
+		"KillRun": func(sandboxID, runID string) error { return b.KillRun(t.Context(), sandboxID, runID) },
+		"EndRun":  b.EndRun,
 		"NewPlace": func(sandboxID, place string) error {
-			entry, err := local.NewPlace(sandboxID, place)
+			entry, err := b.NewPlace(sandboxID, place)
 			if err == nil {
 				entry.Close()
 			}
 			return err
 		},
 		"TakePlace": func(sandboxID, place string) error {
-			run, err := local.NewRun(sandboxID, broker.RunRequest{ID: yurt.NewExecutionID(), Place: place})
+			run, err := b.NewRun(sandboxID, broker.RunRequest{ID: yurt.NewExecutionID(), Place: place})
 			run.Close()
 			return err
 		},
-		"EndPlace": func(sandboxID, place string) error { return local.EndPlace(t.Context(), sandboxID, place) },
+		"EndPlace": func(sandboxID, place string) error { return b.EndPlace(t.Context(), sandboxID, place) },
 	}
 }
 
 // TestRunRequestsNameASandboxAndARun: requests for sandboxes and runs that are not on the list change no cgroup.
-func TestRunRequestsNameASandboxAndARun(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, usage, _ := busySandbox(t, local, groups)
-	neighbour, _, other := busySandbox(t, local, groups)
+func TestRunRequestsNameASandboxAndARun(t *testing.T) { onBoth(t, testRunRequestsNameASandboxAndARun) }
+
+func testRunRequestsNameASandboxAndARun(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, usage, _ := busySandbox(t, b, groups)
+	neighbour, _, other := busySandbox(t, b, groups)
 	const its = yurt.ExecutionIDPrefix + "its"
-	beginRun(t, local, broker.RunRequest{ID: its}, neighbour, other)
-	for name, ask := range runRequests(t, local) {
+	beginRun(t, b, broker.RunRequest{ID: its}, neighbour, other)
+	for name, ask := range runRequests(t, b) {
 		for _, bad := range []string{"", ".", "..", "/", "spare", "tasks", "cgroup.procs", "exe_", "exe_../" + busyRun, busyRun + "/..", "../../" + neighbour + "/runs/" + its, "exe_\x00", "exe_" + strings.Repeat("a", 4096)} {
 			if name == "TakePlace" && bad == "" {
 				continue // a run with a cgroup of its own
@@ -80,18 +81,18 @@ func TestRunRequestsNameASandboxAndARun(t *testing.T) {
 	if used(t, usage) == 0 {
 		t.Error("a request for another run ended this one")
 	}
-	if n := countOf(t, local, neighbour, its); n != 1 {
+	if n := countOf(t, b, neighbour, its); n != 1 {
 		t.Errorf("the run of the neighbour has %d processes, want its one", n)
 	}
 	want := []string{busyRun}
-	if runs := namesOf(t, local, id); !slices.Equal(runs, want) {
+	if runs := namesOf(t, b, id); !slices.Equal(runs, want) {
 		t.Errorf("the sandbox has the runs %q, want %q", runs, want)
 	}
 }
 
-func countOf(t *testing.T, local *broker.Local, sandboxID, runID string) int {
+func countOf(t *testing.T, b subject, sandboxID, runID string) int {
 	t.Helper()
-	gauge, err := local.Gauge(sandboxID)
+	gauge, err := b.Gauge(sandboxID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +104,9 @@ func countOf(t *testing.T, local *broker.Local, sandboxID, runID string) int {
 }
 
 // namesOf lists the runs of a sandbox, without the cgroup that is made ahead.
-func namesOf(t *testing.T, local *broker.Local, sandboxID string) []string {
+func namesOf(t *testing.T, b subject, sandboxID string) []string {
 	t.Helper()
-	gauge, err := local.Gauge(sandboxID)
+	gauge, err := b.Gauge(sandboxID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,21 +118,21 @@ func namesOf(t *testing.T, local *broker.Local, sandboxID string) []string {
 }
 
 // TestRunLives: a run is made once, killed alone and removed; a later broker finds it by its name.
-func TestRunLives(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, usage, program := busySandbox(t, local, groups)
+func TestRunLives(t *testing.T) { onBoth(t, testRunLives) }
+
+func testRunLives(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, usage, program := busySandbox(t, b, groups)
 	bystander := exec.Command("sleep", "60")
 	if err := bystander.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = bystander.Process.Kill(); _ = bystander.Wait() })
 	const beside = yurt.KernelIDPrefix + "beside"
-	beginRun(t, local, broker.RunRequest{ID: beside}, id, bystander)
-	if _, err := local.NewRun(id, broker.RunRequest{ID: busyRun}); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+	beginRun(t, b, broker.RunRequest{ID: beside}, id, bystander)
+	if _, err := b.NewRun(id, broker.RunRequest{ID: busyRun}); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 		t.Errorf("making it again: %v, want %s", err, yurt.CodeInvalidArgument)
 	}
-	later := broker.NewLocal(local.Config)
+	later := broker.NewLocal(b.local.Config)
 	again, err := later.OpenRun(id, busyRun)
 	if err != nil {
 		t.Fatal(err)
@@ -148,59 +149,59 @@ func TestRunLives(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the program ended by itself")
 	}
-	if n := countOf(t, local, id, beside); n != 1 {
+	if n := countOf(t, b, id, beside); n != 1 {
 		t.Errorf("the run beside it has %d processes, want 1", n)
 	}
-	if err := local.EndRun(id, busyRun); err != nil {
+	if err := b.EndRun(id, busyRun); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.KillRun(t.Context(), id, busyRun); !broker.Missing(err) {
+	if err := b.KillRun(t.Context(), id, busyRun); !broker.Missing(err) {
 		t.Errorf("killing it after its end: %v", err)
 	}
-	if runs := namesOf(t, local, id); !slices.Equal(runs, []string{beside}) {
+	if runs := namesOf(t, b, id); !slices.Equal(runs, []string{beside}) {
 		t.Errorf("the sandbox has the runs %q, want %s alone", runs, beside)
 	}
 }
 
 // TestEndedRunWithProcesses: a run that has ended and left a process goes with the end of another run, once that process has ended.
-func TestEndedRunWithProcesses(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, program := busySandbox(t, local, groups)
-	if err := local.EndRun(id, busyRun); err != nil {
+func TestEndedRunWithProcesses(t *testing.T) { onBoth(t, testEndedRunWithProcesses) }
+
+func testEndedRunWithProcesses(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, program := busySandbox(t, b, groups)
+	if err := b.EndRun(id, busyRun); err != nil {
 		t.Fatal(err)
 	}
-	if runs := namesOf(t, local, id); !slices.Equal(runs, []string{busyRun}) {
+	if runs := namesOf(t, b, id); !slices.Equal(runs, []string{busyRun}) {
 		t.Errorf("with a process in it, the runs are %q, want %s", runs, busyRun)
 	}
 	_ = program.Process.Kill()
 	_ = program.Wait()
 	const second = yurt.ExecutionIDPrefix + "second"
-	if err := ask(local, id, second); err != nil {
+	if err := ask(b, id, second); err != nil {
 		t.Fatal(err)
 	}
-	if runs := namesOf(t, local, id); len(runs) != 0 {
+	if runs := namesOf(t, b, id); len(runs) != 0 {
 		t.Errorf("there are the runs %q, want none", runs)
 	}
 }
 
 // ask makes a run and ends it.
-func ask(local *broker.Local, sandboxID, runID string) error {
-	run, err := local.NewRun(sandboxID, broker.RunRequest{ID: runID})
+func ask(b subject, sandboxID, runID string) error {
+	run, err := b.NewRun(sandboxID, broker.RunRequest{ID: runID})
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	return errors.Join(local.NameRun(sandboxID, runID), local.EndRun(sandboxID, runID))
+	return errors.Join(b.NameRun(sandboxID, runID), b.EndRun(sandboxID, runID))
 }
 
 // TestPlaces: a run takes a place with the process that waits there, once. On version 1 there are no places.
-func TestPlaces(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, program := busySandbox(t, local, groups)
+func TestPlaces(t *testing.T) { onBoth(t, testPlaces) }
+
+func testPlaces(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, program := busySandbox(t, b, groups)
 	const place, run = broker.ZygotePrefix + "c++-1.WAITS", yurt.ExecutionIDPrefix + "taker"
-	entry, err := local.NewPlace(id, place)
+	entry, err := b.NewPlace(id, place)
 	if groups.Version() == 1 {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("making a place: %v, want %v", err, errors.ErrUnsupported)
@@ -211,41 +212,79 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry.Close()
-	beginRun(t, local, broker.RunRequest{ID: run, Place: place}, id, program)
-	if _, err := local.NewRun(id, broker.RunRequest{ID: yurt.NewExecutionID(), Place: place}); err == nil {
+	beginRun(t, b, broker.RunRequest{ID: run, Place: place}, id, program)
+	if _, err := b.NewRun(id, broker.RunRequest{ID: yurt.NewExecutionID(), Place: place}); err == nil {
 		t.Error("another run took the place too")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	waited := make(chan error, 1)
 	go func() { waited <- program.Wait() }()
-	if err := local.KillRun(ctx, id, run); err != nil {
+	if err := b.KillRun(ctx, id, run); err != nil {
 		t.Fatal(err)
 	}
 	<-waited
-	if err := local.EndRun(id, run); err != nil {
+	if err := b.EndRun(id, run); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.EndPlace(ctx, id, place); !broker.Missing(err) {
+	if err := b.EndPlace(ctx, id, place); !broker.Missing(err) {
 		t.Errorf("ending the place of a run that has ended: %v", err)
 	}
 }
 
 // TestListEndsWithTheSandbox: requests for a sandbox that has ended are refused.
-func TestListEndsWithTheSandbox(t *testing.T) {
-	t.Parallel()
-	local, groups := withCgroups(t)
-	id, _, _ := busySandbox(t, local, groups)
-	if err := local.End(t.Context(), id); err != nil {
+func TestListEndsWithTheSandbox(t *testing.T) { onBoth(t, testListEndsWithTheSandbox) }
+
+func testListEndsWithTheSandbox(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
+	if err := b.End(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := local.NewRun(id, broker.RunRequest{ID: busyRun}); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+	if _, err := b.NewRun(id, broker.RunRequest{ID: busyRun}); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("a run in it: %v, want %s", err, yurt.CodeSandboxNotFound)
 	}
-	if _, err := local.Gauge(id); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+	if _, err := b.Gauge(id); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("its gauge: %v, want %s", err, yurt.CodeSandboxNotFound)
 	}
 	if names, err := groups.Names(); err != nil || slices.Contains(names, id) {
 		t.Errorf("there are the cgroups %q, %v", names, err)
+	}
+}
+
+// TestAlarmGoesOffWhenMemoryIsShort: and not before.
+func TestAlarmGoesOffWhenMemoryIsShort(t *testing.T) { onBoth(t, testAlarmGoesOffWhenMemoryIsShort) }
+
+func testAlarmGoesOffWhenMemoryIsShort(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
+	wait := func(limit time.Duration) error {
+		alarm, err := b.WatchMemory(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer alarm.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		return alarm.Wait(ctx)
+	}
+	if err := wait(200 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with memory left: %v, want %v", err, context.DeadlineExceeded)
+	}
+	hungry := exec.Command("sh", "-c", "read go; exec tail /dev/zero")
+	begin, err := hungry.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hungry.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hungry.Process.Kill(); _ = hungry.Wait() })
+	const run = yurt.ExecutionIDPrefix + "hungry"
+	beginRun(t, b, broker.RunRequest{ID: run}, id, hungry)
+	alarmed := make(chan error, 1)
+	go func() { alarmed <- wait(20 * time.Second) }()
+	time.Sleep(100 * time.Millisecond) // it watches before memory is short
+	begin.Close()
+	if err := <-alarmed; err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,6 +31,12 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	if r.Layout.Devices, err = devicesOf(r.Host); err != nil {
 		return Started{}, err
 	}
+	listener, words, err := l.initFiles(r.ID)
+	if err != nil {
+		return Started{}, startFailed(r.ID, err)
+	}
+	defer listener.Close()
+	defer words.Close()
 	setup := l.setUpCgroups(r)
 	defer func() {
 		setup.finish()
@@ -48,7 +54,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
 		ID: r.ID, Spec: spec, Layout: r.Layout, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host),
-	}, []*os.File{r.Listener, filter, r.Words}, setup.take)
+	}, []*os.File{listener, filter, words}, setup.take)
 	setup.finish()
 	if err != nil {
 		return Started{}, err
@@ -84,6 +90,10 @@ func (l *Local) check(r StartRequest) error {
 		return err
 	}
 	return r.Host.Validate("host")
+}
+
+func startFailed(id string, err error) error {
+	return yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", id, err)
 }
 
 // cgroupSetup makes the cgroups of a new sandbox, while other steps of its start go on.
@@ -151,7 +161,7 @@ const destroyTimeout = 10 * time.Second
 // has refused the limits.
 func (c *cgroupSetup) undo(id string, err error) error {
 	if c.err == nil && yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
-		err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", id, err)
+		err = startFailed(id, err)
 	}
 	if c.group == nil {
 		return err

@@ -18,6 +18,8 @@ import (
 type Alarm interface {
 	// Wait returns once the alarm has gone off since the last call, or ctx is done, with the error of ctx.
 	Wait(ctx context.Context) error
+	// File is the file that tells of it, to be passed on. It is nil on version 2, where every process may watch a group.
+	File() *os.File
 	Close()
 }
 
@@ -53,6 +55,9 @@ func (a *alarmV1) Wait(ctx context.Context) error {
 	return nil
 }
 
+// File implements [Alarm].
+func (a *alarmV1) File() *os.File { return a.file }
+
 // Close implements [Alarm].
 func (a *alarmV1) Close() { a.file.Close() }
 
@@ -82,3 +87,6 @@ func (a alarmV2) Wait(ctx context.Context) error {
 		return nil
 	}
 }
+
+// File implements [Alarm].
+func (alarmV2) File() *os.File { return nil }

@@ -114,16 +114,10 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 
 // start has the broker start the init of a new sandbox, and returns when init answers.
 func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo *rollback, phases *sandbox.Phases) error {
-	listener, words, err := s.InitFiles()
-	if err != nil {
-		return startFailed(s, err)
-	}
-	defer listener.Close()
-	defer words.Close()
 	spec := s.Record.Spec
 	started, err := n.broker.Start(ctx, broker.StartRequest{
 		ID: s.ID(), Limits: spec.Limits(), Isolation: spec.Template.Isolation, Host: spec.Host,
-		IDBase: s.Record.IDBase, Layout: layout, Listener: listener, Words: words,
+		IDBase: s.Record.IDBase, Layout: layout,
 	})
 	if err != nil {
 		if said := s.LastWords(); said != "" {

@@ -73,7 +73,7 @@ func New(record Record, by broker.Broker, dirs broker.Dirs) *Sandbox {
 	return &Sandbox{
 		id: record.Spec.ID, digest: template.Digest(), Template: template.Name,
 		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Broker: by, Installable: record.Installable,
-		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), socketFile)),
+		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), broker.InitSocket)),
 		Process: InitProcess{Gone: make(chan struct{})}, Gone: make(chan struct{}),
 	}
 }
@@ -100,8 +100,6 @@ const (
 	RunsDir    = "runs"    // a log for each execution, of its name
 	KernelsDir = "kernels" // a record for each interpreter that keeps state
 	DebtsDir   = "debts"   // a record for each context whose next execution gets a fresh one
-	socketFile = "init.sock"
-	initLog    = "init.log"
 )
 
 // IsGone reports whether the sandbox has died or is being destroyed.
@@ -262,7 +260,7 @@ func (s *Sandbox) View(node string) yurt.Sandbox {
 // LastWords returns the end of yurt-init's standard error, bounded: it comes from inside the sandbox.
 func (s *Sandbox) LastWords() string {
 	const limit = 500
-	file, err := os.Open(s.Path(initLog))
+	file, err := os.Open(s.Path(broker.InitLog))
 	if err != nil {
 		return ""
 	}

@@ -149,7 +149,7 @@ func Reservations() []Reserved {
 		{Module + "/executor/kernel", []string{"executor", "executor/node", "executor/kernel/..."}, "of the parts of the executor, contexts and functions are above executions"},
 		{Module + "/executor/node", []string{"executor", "executor/node/..."}, "of the parts of the executor, the node is the highest, and the executor is its only door"},
 		{Module + "/executor/launch", []string{"executor", "executor/broker", "executor/libcontainer", "executor/launch"}, "calls that need power over the host go through the broker's requests"},
-		{Module + "/executor/cgroup", []string{"driver", "executor", "executor/broker", "executor/cgroup", "executor/confine", "executor/doctor", "executor/initd/pid1"}, "changes of a run's cgroup go through the broker's requests; the others look at the host or hold programs of ours"},
+		{Module + "/executor/cgroup", []string{"driver", "executor", "executor/broker/...", "executor/cgroup", "executor/confine", "executor/doctor", "executor/initd/pid1"}, "changes of a run's cgroup go through the broker's requests; the others look at the host or hold programs of ours"},
 		{Module + "/internal/linux/netns", []string{"executor/broker", "internal/linux/netns"}, "calls that need power over the host go through the broker's requests"},
 		{Module + "/executor/api/proto", []string{"executor/api/..."}, "the wire form of the executor's API is one package's to speak; others use its client"},
 		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},

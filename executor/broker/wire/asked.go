@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"os"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
+)
+
+// value asks for a request whose answer has no files. The value is nil if it has no value either.
+func (c *Client) value(ctx context.Context, k kind, r request, value any) error {
+	files, err := c.ask(ctx, k, r, value)
+	if err == nil && len(files) > 0 {
+		err = unexpected(k, files)
+	}
+	return err
+}
+
+// file asks for a request whose answer is one file.
+func (c *Client) file(k kind, r request) (*os.File, error) {
+	files, err := c.ask(context.Background(), k, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, unexpected(k, files)
+	}
+	return files[0], nil
+}
+
+// unexpected closes the files of an answer that has too few or too many.
+func unexpected(k kind, files []*os.File) error {
+	descriptor.CloseAll(files)
+	return fmt.Errorf("the broker answers a request %q with %d descriptors", k, len(files))
+}
+
+// Start implements [broker.Broker].
+func (c *Client) Start(ctx context.Context, r broker.StartRequest) (broker.Started, error) {
+	var started broker.Started
+	err := c.value(ctx, kindStart, &start{r}, &started)
+	return started, err
+}
+
+// RemoveDisk implements [broker.Broker].
+func (c *Client) RemoveDisk(sandboxID string) error {
+	return c.value(context.Background(), kindRemoveDisk, &removeDisk{sandbox{sandboxID}}, nil)
+}
+
+// Open implements [broker.Broker].
+func (c *Client) Open(sandboxID string, at broker.Place) (*os.File, error) {
+	return c.file(kindOpen, &open{sandboxID, at})
+}
+
+// Resize implements [broker.Broker].
+func (c *Client) Resize(sandboxID string, from, to yurt.Resources) error {
+	return c.value(context.Background(), kindResize, &resize{sandboxID, from, to}, nil)
+}
+
+// Mount implements [broker.Broker].
+func (c *Client) Mount(sandboxID string, t broker.Tree) error {
+	return c.value(context.Background(), kindMount, &mount{tree{sandboxID, t.Layer, t.View}}, nil)
+}
+
+// Shows implements [broker.Broker].
+func (c *Client) Shows(sandboxID string, t broker.Tree) (bool, error) {
+	var shown bool
+	err := c.value(context.Background(), kindShows, &shows{tree{sandboxID, t.Layer, t.View}}, &shown)
+	return shown, err
+}
+
+// Listen implements [broker.Broker].
+func (c *Client) Listen(sandboxID string) (net.Listener, error) {
+	file, err := c.file(kindListen, &listen{sandbox{sandboxID}})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("listening in sandbox %s: %w", sandboxID, err)
+	}
+	return listener, nil
+}
+
+// Limit implements [broker.Cgroups].
+func (c *Client) Limit(sandboxID string, l broker.Limits) error {
+	if math.IsNaN(l.CPU) || math.IsInf(l.CPU, 0) { // which no message can hold
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v is no number of cores; give one above 0", l.CPU)
+	}
+	return c.value(context.Background(), kindLimit, &limit{sandboxID, l.CPU, l.Memory, l.PIDs, l.CPUs, l.CPUWeight, l.IOWeight}, nil)
+}
+
+// Freeze implements [broker.Cgroups].
+func (c *Client) Freeze(ctx context.Context, sandboxID string) error {
+	return c.value(ctx, kindFreeze, &freeze{sandbox{sandboxID}}, nil)
+}
+
+// Thaw implements [broker.Cgroups].
+func (c *Client) Thaw(sandboxID string) error {
+	return c.value(context.Background(), kindThaw, &thaw{sandbox{sandboxID}}, nil)
+}
+
+// End implements [broker.Cgroups].
+func (c *Client) End(ctx context.Context, sandboxID string) error {
+	return c.value(ctx, kindEnd, &end{sandbox{sandboxID}}, nil)
+}
+
+// NewRun implements [broker.RunCgroups].
+func (c *Client) NewRun(sandboxID string, r broker.RunRequest) (broker.Run, error) {
+	var value newRunAnswer
+	files, err := c.ask(context.Background(), kindNewRun, &newRun{sandboxID, r.ID, r.Place}, &value)
+	if err != nil {
+		return broker.Run{}, err
+	}
+	if value.Births < 0 || value.Births > len(files) {
+		return broker.Run{}, unexpected(kindNewRun, files)
+	}
+	usage, err := c.meter(kindNewRun, files[value.Births:])
+	if err != nil {
+		descriptor.CloseAll(files[:value.Births])
+		return broker.Run{}, err
+	}
+	return broker.Run{Birth: files[:value.Births], Usage: usage}, nil
+}
+
+// meter takes the files over, also when it fails.
+func (c *Client) meter(k kind, files []*os.File) (*broker.Meter, error) {
+	usage, err := c.cgroups.MeterOf(files)
+	if err != nil {
+		descriptor.CloseAll(files)
+		return nil, fmt.Errorf("taking the answer to a request %q: %w", k, err)
+	}
+	return usage, nil
+}
+
+// NameRun implements [broker.RunCgroups].
+func (c *Client) NameRun(sandboxID, runID string) error {
+	return c.value(context.Background(), kindNameRun, &nameRun{run{sandboxID, runID}}, nil)
+}
+
+// OpenRun implements [broker.RunCgroups].
+func (c *Client) OpenRun(sandboxID, runID string) (*broker.Meter, error) {
+	files, err := c.ask(context.Background(), kindOpenRun, &openRun{run{sandboxID, runID}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.meter(kindOpenRun, files)
+}
+
+// KillRun implements [broker.RunCgroups].
+func (c *Client) KillRun(ctx context.Context, sandboxID, runID string) error {
+	return c.value(ctx, kindKillRun, &killRun{run{sandboxID, runID}}, nil)
+}
+
+// EndRun implements [broker.RunCgroups].
+func (c *Client) EndRun(sandboxID, runID string) error {
+	return c.value(context.Background(), kindEndRun, &endRun{run{sandboxID, runID}}, nil)
+}
+
+// NewPlace implements [broker.RunCgroups].
+func (c *Client) NewPlace(sandboxID, place string) (*os.File, error) {
+	return c.file(kindNewPlace, &newPlace{run{sandboxID, place}})
+}
+
+// EndPlace implements [broker.RunCgroups].
+func (c *Client) EndPlace(ctx context.Context, sandboxID, place string) error {
+	return c.value(ctx, kindEndPlace, &endPlace{run{sandboxID, place}}, nil)
+}
+
+// Gauge implements [broker.RunCgroups].
+func (c *Client) Gauge(sandboxID string) (broker.Gauge, error) {
+	if err := c.value(context.Background(), kindGauge, &gauge{sandbox{sandboxID}}, nil); err != nil {
+		return nil, err
+	}
+	return c.cgroups.GaugeOf(sandboxID), nil
+}
+
+// WatchMemory implements [broker.RunCgroups].
+func (c *Client) WatchMemory(sandboxID string) (broker.Alarm, error) {
+	files, err := c.ask(context.Background(), kindWatchMemory, &watchMemory{sandbox{sandboxID}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > 1 {
+		return nil, unexpected(kindWatchMemory, files)
+	}
+	var file *os.File
+	if len(files) == 1 {
+		file = files[0]
+	}
+	alarm, err := c.cgroups.AlarmOf(sandboxID, file)
+	if err != nil {
+		descriptor.CloseAll(files)
+		return nil, err
+	}
+	return alarm, nil
+}
