@@ -194,8 +194,19 @@ func testPlacesAndTreesAreClosedSets(t *testing.T, b subject, groups *cgroup.Man
 	}
 	digest := strings.Repeat("0a", 32)
 	for _, tree := range []broker.Tree{
-		{}, {Layer: digest, View: "python"}, {Layer: digest + "0a"}, {Layer: "../" + digest[3:]}, {Layer: "/etc"}, {Layer: strings.Repeat("/", 64)},
-		{View: "."}, {View: ".."}, {View: "../../etc"}, {View: "python/.."}, {View: "/"}, {View: "a\x00"}, {View: strings.Repeat("a", 65)},
+		{},
+		{Layer: digest, View: "python"},
+		{Layer: digest + "0a"},
+		{Layer: "../" + digest[3:]},
+		{Layer: "/etc"},
+		{Layer: strings.Repeat("/", 64)},
+		{View: "."},
+		{View: ".."},
+		{View: "../../etc"},
+		{View: "python/.."},
+		{View: "/"},
+		{View: "a\x00"},
+		{View: strings.Repeat("a", 65)},
 	} {
 		if err := b.Mount(id, tree); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("mounting %+v: %v, want %s", tree, err, yurt.CodeInvalidArgument)

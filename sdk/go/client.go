@@ -225,7 +225,9 @@ type Status struct {
 }
 
 // Readiness is [Client.Ready] with the controller's own words.
-func Readiness(ctx context.Context, client *Client) (Status, error) { return says(ctx, client, "/ready") }
+func Readiness(ctx context.Context, client *Client) (Status, error) {
+	return says(ctx, client, "/ready")
+}
 
 // Health returns nil when the process of the client's controller answers, which may not be able to serve yet: see [Client.Ready].
 func Health(ctx context.Context, client *Client) error {
