@@ -19,6 +19,12 @@ func TestTypescriptScenariosLong(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, node(t), runner) })
 }
 
+// TestTypescriptCommonJS runs the short scenarios with the package's form for CommonJS.
+func TestTypescriptCommonJS(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	everyScenario(t, scenariosAs(t, "cjs", installedTypescript(t))...)
+}
+
 func TestGoScenariosLong(t *testing.T) {
 	runner := goRunner(t)
 	t.Run("server", func(t *testing.T) { Scenarios(t, long, runner) })

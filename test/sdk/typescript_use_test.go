@@ -7,28 +7,29 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// TestTypescript uses the package from an empty project, as ESM and as CommonJS.
+// TestTypescript uses the package from an empty project: all of it as ESM, and results and errors as CommonJS, which has the same
+// code. TestTypescriptCommonJS, with the build tag long, runs the scenarios so too.
 func TestTypescript(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	project := installedTypescript(t, "@langchain/core@1.4.0", "ai@7.0.173", "zod@4.6.7")
+	everyScenario(t, scenariosAs(t, "esm", project)...)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	for _, form := range []string{"esm", "cjs"} {
-		t.Run(form, func(t *testing.T) {
-			runner := []string{"env", "YURT_FORM=" + form, node(t), filepath.Join(project, "scenarios.mjs")}
-			everyScenario(t, runner...)
-			t.Run("results and bad input", func(t *testing.T) {
-				url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
-				program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
-				program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
-			})
+		t.Run("results and bad input/"+form, func(t *testing.T) {
+			program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
+			program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
 		})
 	}
 	t.Run("local", func(t *testing.T) {
 		endsLocal(t, []string{"kill", "exit", "crash"}, node(t), filepath.Join(project, "local.mjs"))
 	})
-	t.Run("tools", func(t *testing.T) {
-		url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
-		program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url)
-	})
+	t.Run("tools", func(t *testing.T) { program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url) })
+}
+
+// scenariosAs is the command that runs the scenarios with the package in one form, esm or cjs.
+func scenariosAs(t *testing.T, form, project string) []string {
+	t.Helper()
+	return []string{"env", "YURT_FORM=" + form, node(t), filepath.Join(project, "scenarios.mjs")}
 }
 
 // program runs one of the SDK's test programs and compares its output.
