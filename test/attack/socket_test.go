@@ -48,6 +48,29 @@ assert not route.get_inheritable() and route.getblocking()
 route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
 assert not os.get_blocking(route.fileno())
 `,
+		"made while orphans end, of which init gets signals": `
+end = time.time() + 2
+def orphans():
+    while time.time() < end:
+        pid = os.fork()
+        if pid == 0:
+            for _ in range(3):
+                if os.fork() == 0: break
+            os._exit(0)
+        os.waitpid(pid, 0)
+for _ in range(2):
+    if os.fork() == 0: orphans(); os._exit(0)
+wrong = []
+def make():
+    while time.time() < end:
+        fd = libc.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        if stat.S_ISSOCK(os.fstat(fd).st_mode): os.close(fd)
+        else: wrong.append(fd)
+threads = [threading.Thread(target=make) for _ in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not wrong, wrong
+`,
 		"no more of TCP than are counted": untilRefused + `
 if ':memory:' in open('/proc/self/cgroup').read(): # version 2 charges them to the memory of the sandbox
     for domain in socket.AF_INET, socket.AF_INET6:

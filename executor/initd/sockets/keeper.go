@@ -115,10 +115,17 @@ const (
 )
 
 // Serve makes the calls, one at a time, until no process is left that could make one. It waits on a thread of its own: Go's poller would
-// take longer to tell of a call than most calls take.
+// take longer to tell of a call than most calls take. The thread takes no signals, and ends with Serve: one that interrupts it while it
+// hands over a socket has the kernel answer the caller with descriptor 0.
 func (k *Keeper) Serve() error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	runtime.LockOSThread() // and never unlocks
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err != nil {
+		return fmt.Errorf("blocking signals: %w", err)
+	}
 	for {
 		var c call
 		switch err := ask(k.fd, receiveCall, unsafe.Pointer(&c)); {
