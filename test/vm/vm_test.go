@@ -34,7 +34,7 @@ func shortTests() []string {
 const testsEnv = "YURT_VM_TESTS"
 
 // patience is how long the machine may take, emulated and on a host that is busy.
-const patience = 20 * time.Minute
+const patience = 28 * time.Minute
 
 // TestExecutorOnCgroupV2 runs a few of the executor's tests on cgroup v2 alone. TestAllOnCgroupV2, with the build tag long,
 // runs all that differ there.

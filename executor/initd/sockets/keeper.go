@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/initd/filelocks"
+	"github.com/yurtrun/yurt/executor/initd/objects"
 )
 
 // MaxNetlink is how many sockets of netlink a sandbox may have. Each can hold some 250 KiB
@@ -40,8 +40,8 @@ type Keeper struct {
 	forNetlink, forTCP room
 	namespace          *namespace // that counts those of TCP; nil if it is not the sandbox's alone
 
-	locks  *filelocks.Budget
-	owners int // the rest of MaxOwners
+	locks, events *objects.Budget
+	owners        int // the rest of MaxOwners
 }
 
 // counter counts sockets of a kind.
@@ -62,11 +62,15 @@ func New(fd int, ownNetwork bool, proc *os.File) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
+	events, err := objects.Events(proc)
+	if err != nil {
+		return nil, err
+	}
 	_, _, _ = syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), setFlags, wakeHere) // an older kernel is slower
 	// Not blocking, so that Go's own poller waits, and no thread does.
 	k := &Keeper{
 		calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, made: made, listens: listens,
-		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP}, locks: filelocks.New(proc), owners: MaxOwners,
+		forNetlink: room{counter: netlink, most: MaxNetlink}, forTCP: room{counter: made, most: MaxTCP}, locks: objects.Locks(proc), events: events, owners: MaxOwners,
 	}
 	if ownNetwork {
 		k.namespace = &namespace{calls: make(map[uint32]struct{})}
@@ -155,8 +159,8 @@ func (k *Keeper) make(c *call) {
 		k.letControl(c)
 	case unix.SYS_FLOCK:
 		k.letLock(c, c.args[1]&unix.LOCK_UN != 0)
-	default:
-		k.answer(c, unix.ENOSYS)
+	default: // the calls of makesEvents
+		k.letWithin(c, k.events)
 	}
 }
 
@@ -185,11 +189,18 @@ func (k *Keeper) letConnect(c *call) {
 func (k *Keeper) letLock(c *call, unlocks bool) {
 	if unlocks {
 		k.goOn(c)
-	} else if err := k.locks.Take(); err != nil {
-		k.answer(c, err)
-	} else {
-		k.goOn(c)
+		return
 	}
+	k.letWithin(c, k.locks)
+}
+
+// letWithin lets the kernel go on with a call that makes an object, if there is room for one.
+func (k *Keeper) letWithin(c *call, b *objects.Budget) {
+	if err := b.Take(); err != nil {
+		k.answer(c, err)
+		return
+	}
+	k.goOn(c)
 }
 
 // letControl lets the kernel go on with a call of fcntl(2), which locks or says which process is told of signals.

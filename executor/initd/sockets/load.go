@@ -57,6 +57,11 @@ func program(setting Setting) []unix.SockFilter {
 		{Code: equal, K: nativeArch, Jt: 1},
 		end(unix.SECCOMP_RET_ALLOW), // the list decides
 		{Code: load, K: offsetCall},
+	}
+	for _, number := range makesEvents {
+		list = append(list, unix.SockFilter{Code: equal, K: number, Jf: 1}, end(unix.SECCOMP_RET_USER_NOTIF))
+	}
+	list = append(list, []unix.SockFilter{
 		{Code: equal, K: unix.SYS_LISTEN, Jf: 1},
 		end(unix.SECCOMP_RET_USER_NOTIF),
 		{Code: equal, K: unix.SYS_CONNECT, Jf: 1},
@@ -86,7 +91,7 @@ func program(setting Setting) []unix.SockFilter {
 		{Code: load, K: offsetArg0},
 		{Code: equal, K: unix.AF_NETLINK, Jf: 1},
 		end(unix.SECCOMP_RET_USER_NOTIF),
-	}
+	}...)
 	if setting.BoundsTCP {
 		list = append(list,
 			unix.SockFilter{Code: equal, K: unix.AF_UNIX, Jf: 1},

@@ -1,4 +1,4 @@
-package filelocks
+package objects
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOfProcess counts the locks of a process that holds 500 of them, however it does.
-func TestOfProcess(t *testing.T) {
+// TestLocksOf counts the locks of a process that holds 500 of them, however it does.
+func TestLocksOf(t *testing.T) {
 	for name, take := range map[string]string{
 		"ranges of a file":       "f = open(path, 'w')\nfor n in range(500): fcntl.lockf(f, fcntl.LOCK_EX, 1, 2 * n)",
 		"ranges, of descriptors": "f = open(path, 'w')\nfor n in range(500): fcntl.fcntl(f, 37, struct.pack('hhqqi4x', 1, 0, 2 * n, 1, 0))",
@@ -46,7 +46,7 @@ threading.Thread(target=ready).start(); ctypes.CDLL(None).syscall(60 if os.uname
 			}
 			defer func() { _, _ = python.Process.Kill(), python.Wait() }()
 			dir := fmt.Sprint("/proc/", python.Process.Pid)
-			sum := func() int { locks, mapped := ofProcess(dir); return locks + mapped }
+			sum := func() int { locks, mapped := locksOf(dir); return locks + mapped }
 			before := sum()
 			if _, err := fmt.Fprintln(in); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,8 @@ func TestBudgetThatIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer empty.Close()
-	b := &Budget{proc: empty, full: time.Now()}
+	b := Locks(empty)
+	b.calls, b.full = 0, time.Now()
 	if err := b.Take(); !errors.Is(err, unix.ENOLCK) {
 		t.Errorf("a full budget answers %v, want ENOLCK", err)
 	}
@@ -77,7 +78,7 @@ func TestBudgetThatIsFull(t *testing.T) {
 	if err := b.Take(); err != nil {
 		t.Errorf("after a new count it answers %v", err)
 	}
-	if b.calls != Max/perCall-1 {
+	if b.calls != MaxLocks/2-1 {
 		t.Errorf("after a new count there is room for %d calls", b.calls)
 	}
 }
