@@ -42,7 +42,7 @@ const KernelRequests = "requests"
 // done it writes a mark to descriptors 1 and 2, which tells where the output of the execution ends. A kernel whose own code
 // failed, perhaps because the user's code broke a module that it needs, ends at once, with a done that gives the reason in
 // "broken", or without one. A done with an error and a "speaker" says that the last line of standard error is the message of
-// the error, behind that text, and that there is no error where the line does not begin so. SIGINT interrupts the execution that runs, and is ignored between them.
+// the error, and that there is no error unless the line begins with that text. SIGINT interrupts the execution that runs, and is ignored between them.
 type KernelPlanner interface {
 	// PlanKernel says how to start a kernel. It must be quick and free of side effects.
 	PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error)

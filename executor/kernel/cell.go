@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -257,19 +258,30 @@ func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 }
 
 // hear completes an error whose message is the last line of standard error, where that line begins as those of the
-// interpreter do. Without the line there was no error.
+// interpreter do. Without the line there was no error. The stack is the kernel's if it ends at the place that the message
+// names, and else that place.
 func hear(result *yurt.Result, speaker string) {
 	if speaker == "" || result.Error == nil {
 		return
 	}
 	end := strings.TrimSuffix(output.Last(context.Background(), result, yurt.EventStderr, maxSaid), "\n")
-	message, found := strings.CutPrefix(end[strings.LastIndex(end, "\n")+1:], speaker)
-	if !found {
+	message := end[strings.LastIndex(end, "\n")+1:]
+	if !strings.HasPrefix(message, speaker) {
 		result.Error = nil
 		return
 	}
 	result.Error.Message = message
+	stack := result.Error.Stacktrace
+	if match := placeInMessage.FindStringSubmatch(message); match != nil {
+		place := match[1] + ":" + match[2]
+		if len(stack) == 0 || stack[len(stack)-1] != place {
+			result.Error.Stacktrace = []string{place}
+		}
+	}
 }
+
+// placeInMessage is the beginning of a message of an interpreter that names a file and a line.
+var placeInMessage = regexp.MustCompile(`^(\S.*?): line (\d+): `)
 
 // kernelDied says how the kernel ended in the middle of an execution, and with which exit code; why
 // is empty if it did not.

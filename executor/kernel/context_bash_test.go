@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,7 +58,7 @@ func TestBashCellsFail(t *testing.T) {
 	}{
 		{"echo a; false", "a\n", 1},
 		{"(exit 5)", "", 5},
-		{"nosuchcommand | cat; false", "", 1},
+		{"nosuchcommand 2>&1 | grep -q cell; false", "", 1},
 		{"set -e; echo a; false; echo b", "a\n", 1},
 		{"set -euo pipefail\ng() { (exit 3) | cat; echo g; }\nh() { g; echo h; }\nh; echo b", "", 3},
 		{"false\necho a; return 4", "a\n", 4}, // errexit does not last
@@ -157,16 +158,16 @@ trap 'echo usr' USR1; h() { [[ $1 == @(a|b) ]]; }; cd() { builtin cd "$@" && ech
 		code, stdout, stderr string
 		exitCode             int
 	}{
-		{"echo a\nset -u; echo $nowhere\necho no", "a\n", "cell: line 2: nowhere: unbound variable\n", 1},
-		{"f() { local x=inner; echo ${1:?is missing}; echo no; }; if f; then echo no; fi; echo no", "", "cell: line 1: 1: is missing\n", 1},
-		{"set -u; echo $((nowhere + 1)); echo no", "", "cell: line 1: nowhere: unbound variable\n", 1},
-		{"exec nosuch; echo no", "", "cell: line 1: exec: nosuch: not found\n", 127},
+		{"echo a\nset -u; echo $nowhere\necho no", "a\n", "cell N: line 2: nowhere: unbound variable\n", 1},
+		{"f() { local x=inner; echo ${1:?is missing}; echo no; }; if f; then echo no; fi; echo no", "", "cell N: line 1: 1: is missing\n", 1},
+		{"set -u; echo $((nowhere + 1)); echo no", "", "cell N: line 1: nowhere: unbound variable\n", 1},
+		{"exec nosuch; echo no", "", "cell N: line 1: exec: nosuch: not found\n", 127},
 		{"set -e; trap 'echo failed' ERR; f() { (exit 6); echo no; }; f; echo no", "failed\n", "", 6},
 		{"builtin exit 7", "", "", 7},
-		{"eval 'eval \"echo \\${nowhere:?}\"; echo no'; echo no", "", "cell: line 1: nowhere: parameter null or not set\n", 1},
+		{"eval 'eval \"echo \\${nowhere:?}\"; echo no'; echo no", "", "cell N: line 1: nowhere: parameter null or not set\n", 1},
 	} {
 		r := n.run(end.code, bash, func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "once"} })
-		if r.ExitCode != end.exitCode || r.Stdout != end.stdout || !strings.HasSuffix(r.Stderr, end.stderr) || r.StateLost {
+		if r.ExitCode != end.exitCode || r.Stdout != end.stdout || r.Stderr != named(end.stderr, r) || r.StateLost {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q, state lost %t", end.code, r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
 		}
 		wantBashError(t, r, strings.TrimSuffix(end.stderr, "\n"))
@@ -179,9 +180,15 @@ trap 'echo usr' USR1; h() { [[ $1 == @(a|b) ]]; }; cd() { builtin cd "$@" && ech
 	}
 }
 
+// named replaces "cell N" in a text of Bash by the name of the result's cell.
+func named(text string, r *yurt.Result) string {
+	return strings.ReplaceAll(text, "cell N", fmt.Sprintf("cell %d", r.ExecutionCount))
+}
+
 // wantBashError fails unless the error has that message, or is absent where that is empty.
 func wantBashError(t *testing.T, r *yurt.Result, message string) {
 	t.Helper()
+	message = named(message, r)
 	if message == "" && r.Error != nil || message != "" && (r.Error == nil || r.Error.Type != "BashError" || r.Error.Message != message) {
 		t.Errorf("the error is %+v, want one of Bash: %q (stderr %q)", r.Error, message, r.Stderr)
 	}
@@ -199,17 +206,17 @@ func TestBashFatalErrorRunsTheExitTrap(t *testing.T) {
 	if r.ExitCode != 1 || r.Stdout != "" || r.StateLost {
 		t.Errorf("again: exit code %d, stdout %q, stderr %q, state lost %t", r.ExitCode, r.Stdout, r.Stderr, r.StateLost)
 	}
-	wantBashError(t, r, "cell: line 1: nowhere: unbound variable")
+	wantBashError(t, r, "cell N: line 1: nowhere: unbound variable")
 	n.run("set -- s 't u'; f() { echo ${nowhere:?}; }; f x", bash)
 	n.want("s t u 2\n", "echo $* $#", bash)
 	n.run("set -- v; f() { exec nosuch; }; f x", bash)
 	n.want("s t u 2\n", "echo $* $#", bash)
-	wantBashError(t, n.run("echo ${!bad!}; echo no", bash), "cell: line 1: ${!bad!}: bad substitution")
-	wantBashError(t, n.run("cd /nowhere || exit 4", bash), "cell: line 1: cd: /nowhere: No such file or directory")
+	wantBashError(t, n.run("echo ${!bad!}; echo no", bash), "cell N: line 1: ${!bad!}: bad substitution")
+	wantBashError(t, n.run("cd /nowhere || exit 4", bash), "cell N: line 1: cd: /nowhere: No such file or directory")
 	wantBashError(t, n.run("cd /nowhere; false; echo 'no file' >&2; false", bash), "")
 	wantBashError(t, n.run("false", bash), "")
 	wantBashError(t, n.run("exec 2>/dev/null; echo $nowhere", bash), "")
-	wantBashError(t, n.run("echo 'cell: line 1: printed' >&2; builtin exit 3", bash), "")
+	wantBashError(t, n.run("echo 'main: line 1: printed' >&2; builtin exit 3", bash), "")
 	n.want("42\n", "echo $x", bash)
 }
 
@@ -266,4 +273,56 @@ func TestBashIsInterrupted(t *testing.T) {
 	r := n.run("while :; do sleep 0.01; done", bash, testutil.Timeout(time.Second))
 	testutil.WantErrorType(t, r, yurt.ErrorTypeTimeout)
 	n.want("42\n", "echo $x", bash)
+}
+
+// TestBashErrorsHaveAStack: an error of Bash names the lines that led to it, outermost first, and so does the message.
+func TestBashErrorsHaveAStack(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.run("f() {\n\n  cat </nowhere\n}\ng() {\n  f\n}\necho 'cat </nowhere' >lib.sh", bash)
+	for _, failure := range []struct {
+		code, message string
+		stack         []string
+	}{
+		{"cat </nowhere", "cell N: line 1: /nowhere: No such file or directory", []string{"cell N:1"}},
+		{"echo a\n\ng", "cell 1: line 3: /nowhere: No such file or directory", []string{"cell N:3", "cell 1:6", "cell 1:3"}},
+		{"set -e\ng\necho no", "cell 1: line 3: /nowhere: No such file or directory", []string{"cell N:2", "cell 1:6", "cell 1:3"}},
+		{"echo a\n. ./lib.sh", "./lib.sh: line 1: /nowhere: No such file or directory", []string{"cell N:2", "./lib.sh:1"}},
+		{"(exit 4)\nf || exit 4", "cell 1: line 3: /nowhere: No such file or directory", []string{"cell 1:3"}},
+		{"set -u\necho $nowhere", "cell N: line 2: nowhere: unbound variable", []string{"cell N:2"}},
+		{"h() { nosuchcommand; }\nh", "cell N: line 1: nosuchcommand: command not found", []string{"cell N:2", "cell N:1"}},
+	} {
+		r := n.run(failure.code, bash)
+		wantBashError(t, r, failure.message)
+		var stack []string
+		for _, place := range failure.stack {
+			stack = append(stack, named(place, r))
+		}
+		if r.Error == nil || !slices.Equal(r.Error.Stacktrace, stack) {
+			t.Errorf("%s: the error is %+v, want the stack %q", failure.code, r.Error, stack)
+		}
+	}
+}
+
+// TestBashCellsHaveNames: $0 and BASH_SOURCE name the cell, so that a script's usual tests and directories work.
+func TestBashCellsHaveNames(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	n.want("cell 1 cell 1 1\n", "echo $0 ${BASH_SOURCE[0]} $LINENO", bash)
+	n.want("main\n", "[[ ${BASH_SOURCE[0]} == \"$0\" ]] && echo main", bash)
+	n.want("/tmp\n", "cd /tmp; cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd", bash)
+	n.want("/workspace\n", "cd /workspace; cd - >/dev/null; cd -", bash)
+	n.want("/tmp/gone\n", "mkdir /tmp/gone; cd /tmp/gone; rmdir /tmp/gone; pwd", bash)
+	n.want("/tmp/gone\n", "pwd; cd /workspace", bash)
+	r := n.run("cd /workspace\nif )", bash)
+	if want := "cell 7: line 2: syntax error near unexpected token `)'\ncell 7: line 2: `if )'\n"; r.Stderr != want {
+		t.Errorf("a syntax error in the second line is %q, want %q", r.Stderr, want)
+	}
+	r = n.run("if )", bash)
+	if want := "cell 8: line 1: syntax error near unexpected token `)'\ncell 8: line 1: `if )'\n"; r.Stderr != want {
+		t.Errorf("a syntax error in the first line is %q, want %q", r.Stderr, want)
+	}
+	n.want("/workspace\n", "pwd", bash)
+	n.want("posix /workspace\n", "set -o posix; echo posix $PWD", bash)
+	n.want("again\n", "echo again", bash)
 }

@@ -21,7 +21,7 @@ for file in "$state"/broken-*; do
   esac
 done
 noexec='(^|[^[:alnum:]_])(set|shopt)[[:space:]]([^;&|]*[[:space:]])?(-[[:alpha:]]*n|noexec|extdebug)'
-[[ $code == 0 && -f $state/cell && $(<"$state/cell") =~ $noexec ]] && why='set -n, or a trap of DEBUG under extdebug, has it skip all commands'
+[[ $code == 0 && -f $state/cell\ $count && $(<"$state/cell $count") =~ $noexec ]] && why='set -n, or a trap of DEBUG under extdebug, has it skip all commands'
 rm -rf "$state"
 # Bash reports a shell that a signal has ended, and not one that exits with such a code. This process
 # ends by the same signal, so that the host reports it, too.

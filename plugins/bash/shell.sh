@@ -11,12 +11,15 @@
 # interrupts the running execution.
 #
 # The user's code shares this shell and can break all of it. A shell that can no longer serve
-# requests ends at once; kernel.sh then tells the host why. Needs Bash 4.4 or later, and base64 and
-# mkdir, which are looked up before the code can change PATH.
+# requests ends at once; kernel.sh then tells the host why. Needs Bash 4.4 or later, and base64,
+# mkdir and rm, which are looked up before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
 __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_interrupt='' __yurt_parted='' __yurt_code=0 __yurt_count=0
-__yurt_quote='"(([^"\\]|\\.)*)"'
+__yurt_cell='' __yurt_file='' __yurt_back='' __yurt_old='' # the cell's name and file, the directories of __yurt_enter
+__yurt_begin='__yurt_here && ((1)); '                      # begins a cell; the user's first command finds $? unchanged
+__yurt_failure='' __yurt_sources=() __yurt_lines=()        # the last command that failed: its status and its stack
+__yurt_literal='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
 # The end of a cell, once code has named the trap ERR: it keeps the cell's last status and makes the command that
@@ -26,8 +29,8 @@ __yurt_errors='' # the trap ERR of code that is left
 __yurt_guard='__yurt_ending "$?" "$@"; ' # begins the trap EXIT, before the code's own
 __yurt_exits='' __yurt_own=''           # whether code has named a trap; the code's own trap EXIT
 __yurt_bash=$BASH
-hash base64 mkdir 2>/dev/null
-__yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
+hash base64 mkdir rm 2>/dev/null
+__yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir} __yurt_rm=${BASH_CMDS[rm]-rm}
 shift 2
 
 # __yurt_next reads the next request and sets up its execution.
@@ -49,6 +52,8 @@ __yurt_next() {
     break
   done
   __yurt_id=$id __yurt_answer='' __yurt_count=$((__yurt_count + 1))
+  ((__yurt_count % 100)) || "$__yurt_rm" -f "$__yurt_state/cell "*
+  __yurt_cell="cell $__yurt_count"
   [[ -d $__yurt_state ]] || "$__yurt_mkdir" -m 700 "$__yurt_state" # the code has emptied /tmp
   if [[ $line == '{"id":"'"$id"'","file":"'* ]]; then
     file=${line#*',"file":"'}
@@ -88,12 +93,12 @@ __yurt_prepare() {
   __yurt_decode "$code"
   [[ $__yurt_value == *ERR* ]] && __yurt_traps=1
   [[ $__yurt_value == *trap* ]] && __yurt_exits=1
-  builtin printf '%s\n' "$__yurt_value${__yurt_traps:+$__yurt_end}" >|"$__yurt_state/cell"
+  builtin printf '%s\n' "$__yurt_begin$__yurt_value${__yurt_traps:+$__yurt_end}" >|"$__yurt_state/$__yurt_cell"
 }
 
 # __yurt_string decodes the JSON string at the beginning of the argument.
 __yurt_string() {
-  [[ $1 =~ ^$__yurt_quote ]]
+  [[ $1 =~ ^$__yurt_literal ]]
   __yurt_rest=${1:${#BASH_REMATCH[0]}}
   __yurt_decode "${BASH_REMATCH[1]}"
 }
@@ -110,8 +115,8 @@ __yurt_decode() {
   local pieces
   builtin mapfile -t -d '"' pieces <<<"$1"
   builtin printf -v __yurt_value '%sx22' "${pieces[@]}"
-  builtin printf %b "${__yurt_value%$'\nx22'}" >|"$__yurt_state/cell"
-  builtin mapfile -t -d '' pieces <"$__yurt_state/cell"
+  builtin printf %b "${__yurt_value%$'\nx22'}" >|"$__yurt_state/text"
+  builtin mapfile -t -d '' pieces <"$__yurt_state/text"
   builtin printf -v __yurt_value %s "${pieces[@]}"
 }
 
@@ -182,44 +187,102 @@ __yurt_after() {
   ((1))
 }
 
-# __yurt_status returns the status of the previous execution.
-__yurt_status() {
+# __yurt_enter goes to the directory of the cell's file, so that Bash names the file without a path: in messages, $0 and
+# BASH_SOURCE. The cell's first command, __yurt_here, goes back. If Bash cannot parse the first line, its message shows
+# that command, so the message goes to a file. If the working directory has no path any more, the name has a path.
+__yurt_enter() {
+  BASH_ARGV0=$__yurt_cell __yurt_file=$__yurt_state/$__yurt_cell __yurt_back='' __yurt_ended='' __yurt_failure=''
+  if [[ ! -o posix && ${PWD-} == /* && . -ef $PWD ]]; then
+    __yurt_back=$PWD __yurt_old=${OLDPWD-}
+    if { builtin cd -L -- "$__yurt_state"; } 2>/dev/null; then
+      __yurt_file=$__yurt_cell
+    else
+      __yurt_back=''
+    fi
+  fi
+  exec 2>|"$__yurt_state/unparsed"
+}
+
+# __yurt_here goes back to the user's directory and returns the status of the previous execution.
+__yurt_here() {
+  exec 2>&"$__yurt_err"
+  __yurt_home
   return "$__yurt_last"
+}
+
+__yurt_home() {
+  [[ $__yurt_back ]] || return 0
+  { builtin cd -L -- "$__yurt_back"; } 2>/dev/null
+  __yurt_back=''
+  OLDPWD=$__yurt_old
+  [[ $__yurt_old ]] || builtin unset -v OLDPWD
+}
+
+# __yurt_unparsed writes Bash's message about a cell whose first line it could not parse.
+__yurt_unparsed() {
+  __yurt_home
+  [[ -s $__yurt_state/unparsed ]] || return 0
+  local said
+  said=$(<"$__yurt_state/unparsed")
+  builtin printf '%s\n' "${said/"$__yurt_begin"/}" >&"$__yurt_err"
 }
 
 # __yurt_bearable reports whether Bash survives parsing the code: its stack overflows if the nesting
 # is too deep. So another Bash parses long code first.
 __yurt_bearable() {
   (( ${#__yurt_value} < 2000 )) && return
-  "$BASH" -n "$__yurt_state/cell"
+  "$BASH" -n "$__yurt_state/$__yurt_cell"
   (( $? != __yurt_crash ))
 }
 
 # __yurt_syntax makes an error of code that Bash cannot parse.
 __yurt_syntax() {
   local said
-  [[ -f $__yurt_state/cell ]] || return 0
-  said=$("$BASH" -n "$__yurt_state/cell" 2>&1) && return
-  (( $? == __yurt_crash )) && said='cell: the code is nested deeper than Bash can parse'
+  [[ -f $__yurt_state/$__yurt_cell ]] || return 0
+  said=$("$BASH" -n "$__yurt_state/$__yurt_cell" 2>&1) && return
+  (( $? == __yurt_crash )) && said="$__yurt_cell: the code is nested deeper than Bash can parse"
   __yurt_error SyntaxError "${said%%$'\n'*}"
+}
+
+# __yurt_quote makes the inside of a JSON string of a text.
+__yurt_quote() {
+  __yurt_value=${1//'\'/'\\'}
+  __yurt_value=${__yurt_value//'"'/'\"'}
+  __yurt_value=${__yurt_value//[[:cntrl:]]/ }
 }
 
 # __yurt_error makes the envelope of an error of a type from Bash's message.
 __yurt_error() {
-  local said=${2#"$__yurt_state/"} line place=''
-  said=${said//'\'/'\\'}
-  said=${said//'"'/'\"'}
-  said=${said//[[:cntrl:]]/ }
-  line=${said#cell: line }
-  [[ $line != "$said" ]] && place="\"cell:${line%%:*}\""
-  envelope="{\"error\":{\"type\":\"$1\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
+  local said=${2#"$__yurt_state/"} place='' stack=''
+  __yurt_stack
+  if [[ $said =~ ^(cell\ [0-9]+):\ line\ ([0-9]+): ]]; then
+    place="\"${BASH_REMATCH[1]}:${BASH_REMATCH[2]}\""
+  fi
+  [[ $stack != *"$place" ]] || place=$stack
+  __yurt_quote "$said"
+  envelope="{\"error\":{\"type\":\"$1\",\"message\":\"$__yurt_value\",\"stacktrace\":[$place]}}"
 }
 
 # __yurt_spoken makes an error whose message the host takes from Bash's last line on standard error.
 __yurt_spoken() {
-  envelope='{"error":{"type":"BashError","message":"","stacktrace":[]}}'
-  speaker=${__yurt_state//'\'/'\\'}/
-  speaker=${speaker//'"'/'\"'}
+  local stack='' file="${__yurt_file%"$__yurt_cell"}cell "
+  __yurt_stack
+  [[ ! $stack || ${__yurt_sources[0]} == cell\ * ]] || file="${__yurt_sources[0]}: line "
+  __yurt_quote "$file"
+  speaker=$__yurt_value
+  envelope="{\"error\":{\"type\":\"BashError\",\"message\":\"\",\"stacktrace\":[$stack]}}"
+}
+
+# __yurt_stack makes the stack of the command that failed, if its status is the code's. The stack omits functions of a
+# shell that has ended, whose lines are lost.
+__yurt_stack() {
+  local at
+  [[ $__yurt_failure == "$__yurt_code" ]] || return 0
+  for at in "${!__yurt_sources[@]}"; do
+    [[ ${__yurt_sources[at]} != kept ]] || continue
+    __yurt_quote "${__yurt_sources[at]#"$__yurt_state/"}:${__yurt_lines[at]}"
+    stack="\"$__yurt_value\"${stack:+,}$stack"
+  done
 }
 
 # __yurt_missing makes an error of a missing command, if the code ended with one.
@@ -263,8 +326,20 @@ exit() {
 # __yurt_failed runs after a command has failed. With errexit it ends the code, not the shell
 # with its state.
 __yurt_failed() {
-  [[ $- == *e* && $__yurt_running && $BASHPID == $$ ]] || return "$1"
+  [[ $__yurt_running && $BASHPID == $$ ]] || return "$1"
+  __yurt_remember "$1"
+  [[ $- == *e* ]] || return "$1"
   __yurt_leave "$1"
+}
+
+# __yurt_remember keeps the stack of a failed command, without the frames of this file. A function that fails by its last
+# command has that command's stack.
+__yurt_remember() {
+  local depth=$((${#BASH_SOURCE[@]} - 3)) # this function and __yurt_failed at one end, main at the other
+  local lines=("${BASH_LINENO[@]:1:depth}")
+  ((depth > 0)) || return # the cell as a whole
+  [[ $__yurt_failure == "$1" && " ${__yurt_lines[*]}" == *" ${lines[*]}" ]] && return
+  __yurt_failure=$1 __yurt_lines=("${lines[@]}") __yurt_sources=("${BASH_SOURCE[@]:2:depth}")
 }
 
 # __yurt_leave makes the shell refuse every further command, in each function. A trap of DEBUG
@@ -306,7 +381,7 @@ __yurt_parting() {
   [[ $words ]] || return
   __yurt_obey
   __yurt_parted=1 __yurt_last=$__yurt_stop
-  builtin printf '%s\n' "$words" >|"$__yurt_state/cell"
+  builtin printf '%s\n' "$__yurt_begin$words" >|"$__yurt_state/$__yurt_cell"
 }
 
 # __yurt_protect makes the trap EXIT begin with __yurt_ending, also if the code has set its own.
@@ -325,7 +400,7 @@ __yurt_protect() {
 __yurt_ending() {
   if [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_fatal "$1"; then
     ((${#FUNCNAME[@]} > 3)) || __yurt_parameters=("${@:2}") # this function, source and main
-    __yurt_stop=${__yurt_stop:-$1}
+    __yurt_stop=${__yurt_stop:-$1} __yurt_failure=''
     { __yurt_save >|"$__yurt_state/kept"; } 2>/dev/null &&
       builtin exec "$__yurt_bash" --norc --noprofile "$__yurt_dir/shell.sh" "$__yurt_dir" "$__yurt_state"
   fi
@@ -364,13 +439,15 @@ __yurt_directories() {
 }
 
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_spoken __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_obey \
-  __yurt_parting __yurt_protect __yurt_ending __yurt_fatal __yurt_save __yurt_directories __yurt_status
+  __yurt_after __yurt_enter __yurt_here __yurt_home __yurt_unparsed __yurt_bearable __yurt_syntax __yurt_quote __yurt_error __yurt_spoken __yurt_stack __yurt_missing \
+  __yurt_interrupted __yurt_failed __yurt_remember __yurt_leave __yurt_refuse __yurt_obey __yurt_parting __yurt_protect __yurt_ending __yurt_fatal __yurt_save \
+  __yurt_directories
 if [[ -s $__yurt_state/kept ]]; then
-  { builtin source "$__yurt_state/kept"; } >/dev/null 2>&1
+  builtin cd -L -- "$__yurt_state" # so that messages name the file without a path
+  { builtin source kept; } >/dev/null 2>&1
   builtin set +e
   >|"$__yurt_state/kept"
-  { __yurt_parting; } 2>/dev/null || >|"$__yurt_state/cell"
+  { __yurt_parting; } 2>/dev/null || >|"$__yurt_state/$__yurt_cell"
   __yurt_resumed=1
 else
   exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
@@ -380,8 +457,8 @@ else
   builtin trap '__yurt_failed "$?"' ERR
   builtin trap "$__yurt_guard" EXIT
   __yurt_resumed=''
-  builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_guard __yurt_bash \
-    __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
+  builtin readonly __yurt_dir __yurt_state __yurt_literal __yurt_crash __yurt_tries __yurt_begin __yurt_end __yurt_guard \
+    __yurt_bash __yurt_base64 __yurt_mkdir __yurt_rm __yurt_out __yurt_err __yurt_control
 fi
 # The condition is always false, except in a shell that no longer runs commands (set -n): there all
 # commands count as successful, and the shell reaches the end of this file.
@@ -392,15 +469,11 @@ until ((0)); do
     __yurt_running=1 __yurt_parameters=("$@")
     until ((0)); do
       for __yurt_code in 0; do # the loop for a break or continue outside the code's loops
-        case $__yurt_last in # $? is the previous execution's status for the first command
-        0)
-          __yurt_ended='' # so that $? is 0
-          builtin source "$__yurt_state/cell"
-          ;;
-        *) __yurt_status || builtin source "$__yurt_state/cell" ;;
-        esac
-        __yurt_code=${__yurt_ended:-$?} __yurt_ended=''
+        __yurt_enter
+        builtin source "$__yurt_file"
+        __yurt_code=${__yurt_ended:-$?}
       done
+      { __yurt_unparsed; } 2>/dev/null
       { __yurt_parting; } 2>/dev/null || break
     done
     { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors

@@ -38,7 +38,7 @@ type Done struct {
 	Count           int    // its number among the kernel's executions, from 1; 0 if the kernel does not say
 	Exiting         bool   // the kernel ends with it
 	Broken          string // why the kernel could not go on; it is exiting then
-	Speaker         string // how the line of standard error begins that has the error's message; "" if the error has its own
+	Speaker         string // how the line of standard error begins that is the error's message; "" if the error has its own
 }
 
 // Lines takes messages out of a stream.
