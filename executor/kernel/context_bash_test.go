@@ -326,3 +326,21 @@ func TestBashCellsHaveNames(t *testing.T) {
 	n.want("posix /workspace\n", "set -o posix; echo posix $PWD", bash)
 	n.want("again\n", "echo again", bash)
 }
+
+// TestBashTracesOnlyTheCode: under xtrace, standard error has the user's commands alone, without the shell's own.
+func TestBashTracesOnlyTheCode(t *testing.T) {
+	t.Parallel()
+	n := newNotebook(t, runs("bash"))
+	for code, want := range map[string]string{
+		"set -x; echo a":            "++ echo a\n",
+		"set -x; (exit 3)":          "++ exit 3\n",
+		"set -x; exit 3":            "++ exit 3\n",
+		"set -ex; false; echo no":   "++ false\n",
+		"set -x; nosuch":            "++ nosuch\ncell N: line 1: nosuch: command not found\n",
+		"set -x; exit 1 2; echo on": "++ exit 1 2\nexit: too many arguments\n++ return 1\n++ echo on\n",
+	} {
+		if r := n.run(code, bash); r.Stderr != named(want, r) {
+			t.Errorf("%s: stderr %q, want %q", code, r.Stderr, want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ __yurt_tries=50 # to read a request
 __yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended='' __yurt_parameters=()
 __yurt_errors='' # the trap ERR of code that is left
 __yurt_guard='__yurt_ending "$?" "$@"; ' # begins the trap EXIT, before the code's own
+__yurt_watch='{ __yurt_failed "$?"; } 2>/dev/null' # the trap ERR, without a trace under xtrace
 __yurt_exits='' __yurt_own=''           # whether code has named a trap; the code's own trap EXIT
 __yurt_bash=$BASH
 hash base64 mkdir rm 2>/dev/null
@@ -174,7 +175,7 @@ __yurt_after() {
   [[ ! $__yurt_exits ]] || __yurt_protect
   if [[ $__yurt_traps && ! $(builtin trap -p ERR) ]]; then
     __yurt_traps=''
-    builtin trap '__yurt_failed "$?"' ERR # the code has removed its trap
+    builtin trap "$__yurt_watch" ERR # the code has removed its trap
   fi
   for item in "${__yurt_restore[@]}"; do
     builtin eval "${item/#declare /declare -g }"
@@ -293,6 +294,7 @@ __yurt_missing() {
 
 # Bash calls this, in another process, for a missing command.
 command_not_found_handle() {
+  { builtin set +x; } 2>/dev/null
   local said="${BASH_SOURCE[1]#"$__yurt_state/"}: line ${BASH_LINENO[0]}: ${1//$'\n'/ }: command not found"
   builtin printf '%s\n' "$said" >&2
   { builtin printf '%s\n' "$said" >|"$__yurt_state/missing"; } 2>/dev/null
@@ -308,11 +310,12 @@ __yurt_interrupted() {
 
 # exit ends the execution, not the shell with its state; in a subshell it is Bash's own.
 exit() {
-  local code=$?
+  { local code=$? options=$-; builtin set +x; } 2>/dev/null
   [[ $__yurt_running && $BASHPID == $$ ]] || builtin exit "${@-$code}"
   [[ ${1-} == -- ]] && shift
   if (($# > 1)); then
     builtin echo 'exit: too many arguments' >&2
+    [[ $options != *x* ]] || builtin set -x
     return 1
   elif [[ ${1-$code} =~ ^([-+]?)([0-9]{1,18})$ ]]; then
     code=$((${BASH_REMATCH[1]}10#${BASH_REMATCH[2]} & 255))
@@ -346,7 +349,7 @@ __yurt_remember() {
 # that returns 2 makes the present function return.
 __yurt_leave() {
   __yurt_stop=$1
-  builtin set +e
+  builtin set +ex # also of the trace of __yurt_refuse
   [[ $__yurt_errors ]] || __yurt_errors=$(builtin trap -p ERR)
   builtin trap - ERR
   builtin shopt -s extdebug
@@ -454,10 +457,10 @@ else
   __yurt_last=0
   builtin set -E
   builtin trap __yurt_interrupted INT
-  builtin trap '__yurt_failed "$?"' ERR
+  builtin trap "$__yurt_watch" ERR
   builtin trap "$__yurt_guard" EXIT
   __yurt_resumed=''
-  builtin readonly __yurt_dir __yurt_state __yurt_literal __yurt_crash __yurt_tries __yurt_begin __yurt_end __yurt_guard \
+  builtin readonly __yurt_dir __yurt_state __yurt_literal __yurt_crash __yurt_tries __yurt_begin __yurt_end __yurt_guard __yurt_watch \
     __yurt_bash __yurt_base64 __yurt_mkdir __yurt_rm __yurt_out __yurt_err __yurt_control
 fi
 # The condition is always false, except in a shell that no longer runs commands (set -n): there all
@@ -471,10 +474,9 @@ until ((0)); do
       for __yurt_code in 0; do # the loop for a break or continue outside the code's loops
         __yurt_enter
         builtin source "$__yurt_file"
-        __yurt_code=${__yurt_ended:-$?}
+        { __yurt_code=${__yurt_ended:-$?}; } 2>/dev/null # no trace of it under xtrace
       done
-      { __yurt_unparsed; } 2>/dev/null
-      { __yurt_parting; } 2>/dev/null || break
+      { __yurt_unparsed; __yurt_parting || break; } 2>/dev/null
     done
     { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors
   else
