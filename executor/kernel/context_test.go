@@ -140,11 +140,23 @@ func TestCellErrors(t *testing.T) {
 		!strings.Contains(trace, `File "<cell 2>", line 2`) || !strings.Contains(trace, `File "<cell 1>", line 1`) {
 		t.Errorf("exit code %d, stack trace:\n%s\nstderr:\n%s", r.ExitCode, trace, r.Stderr)
 	}
+	r = n.run("async def two(): raise KeyError('two')\nimport asyncio\nasync with asyncio.TaskGroup() as group: group.create_task(two())")
+	testutil.WantErrorType(t, r, "ExceptionGroup")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, `File "<cell 3>", line 3`) || !strings.Contains(trace, `File "<cell 3>", line 1, in two`) ||
+		!strings.Contains(trace, "KeyError: 'two'") {
+		t.Errorf("the stack trace of a group of errors:\n%s\nwant the user's lines and each error", trace)
+	}
 	n.want("1\n", "print(x)")
 	for _, code := range []string{"x == %5", "x = = 1", "a\x01b"} {
 		testutil.WantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
 	}
+	if r := n.run("x = 1\nreturn 5"); r.Error == nil || !strings.Contains(strings.Join(r.Error.Stacktrace, "\n"), "    return 5") {
+		t.Errorf("a return outside of a function: error %+v, want the line in the stack trace", r.Error)
+	}
 	testutil.WantErrorType(t, n.run("input()"), "EOFError")
+	if r := n.run("import getpass; print(getpass.getpass())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("secret\n") }); r.Stdout != "Password: secret\n" || r.Stderr != "" {
+		t.Errorf("getpass: stdout %q, stderr %q, want a prompt and the line of stdin", r.Stdout, r.Stderr)
+	}
 	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })
 	n.want("1 None\n", "import os; print(os.environ['V'], os.environ.get('W'))", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
 	n.want("None\n", "print(os.environ.get('V'))")

@@ -47,6 +47,10 @@ func TestIPython(t *testing.T) {
 	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "line 2, in f()") || strings.Contains(trace, "/run/yurt") || strings.Contains(trace, "\x1b") {
 		t.Errorf("the traceback is %q, want the user's lines alone and without colours", trace)
 	}
+	r = s.fails(t, "ExceptionGroup", "raise ExceptionGroup('several', [ValueError('one'), KeyError('two')])")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "ValueError: one") || !strings.Contains(trace, "line 1, in <module>") || strings.Contains(trace, "interactiveshell.py") {
+		t.Errorf("the traceback of a group of errors is %q, want the user's lines and each error", trace)
+	}
 	for code, want := range map[string]int{"sys.exit(3)": 3, "raise SystemExit(4)": 4} {
 		if r := s.fails(t, "SystemExit", code); r.StateLost || r.ExitCode != want {
 			t.Errorf("%s: exit code %d, state lost %t; want %d and the state kept", code, r.ExitCode, r.StateLost, want)

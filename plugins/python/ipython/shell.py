@@ -222,6 +222,8 @@ def shell_class():
             kind, error, trace = sys.exc_info()
             if not options.get("exception_only") or not isinstance(error, SystemExit):
                 super().showtraceback(*arguments, **options)
+                if self.failed is None and hasattr(error, "exceptions"):
+                    self.failed = of_group(error, trace)
             elif error.code not in (None, 0):  # the exit code suffices, without text on standard error
                 self.failed = lines_of(self.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=1))
 
@@ -289,6 +291,15 @@ def plain(traceback):
     ours = ["File %s/" % directory for directory in ((host.HERE, os.path.dirname(host.SELF)) if host else ())]
     parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
     return [part for part in parts if not part.startswith(tuple(ours))]
+
+
+def of_group(error, trace):
+    """The traceback of a group of errors, which IPython leaves to Python, without IPython's own frames."""
+    import traceback
+
+    while trace is not None and "/IPython/core/" in trace.tb_frame.f_code.co_filename:
+        trace = trace.tb_next
+    return [part.rstrip("\n") for part in traceback.format_exception(type(error), error, trace)]
 
 
 def lines_of(traceback):

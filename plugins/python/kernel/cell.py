@@ -66,6 +66,13 @@ STARTS = ("_", "(", "[", "{", "'", '"', "-", "+", "~", ".")
 KEYWORDS = {"import", "from", "del", "pass", "global", "assert", "raise", "return", "with", "for", "while", "if", "def", "class", "try"}
 
 
+def add_line(error, source, filename):
+    """Adds the source line to an error that the compiler reports without it, such as a return outside of a function."""
+    lines = source.splitlines()
+    if error.text is None and error.filename == filename and 0 < (error.lineno or 0) <= len(lines):
+        error.text = lines[error.lineno - 1]
+
+
 def silenced(source, node):
     """Whether a semicolon ends the last expression, so that its value is not shown."""
     lines = source.splitlines()

@@ -56,8 +56,8 @@ def beyond_us(trace):
 
 
 def prune(trace, depth=0):
-    """Removes the kernel's frames from the error's causes, too."""
-    for inner in (trace.__cause__, trace.__context__):
+    """Removes the kernel's frames, also from the error's causes and from the errors of a group."""
+    for inner in (trace.__cause__, trace.__context__, *(getattr(trace, "exceptions", None) or ())):
         if inner is not None and depth < 20:
             inner.stack[:] = [frame for frame in inner.stack if frame.filename != SELF]
             prune(inner, depth + 1)
@@ -72,13 +72,20 @@ def stack(trace, depth=0):
         cause, link = trace.__context__, "During handling of the above exception, another exception occurred:"
     if cause is not None and depth < 20:
         lines += stack(cause, depth + 1)
-        lines += [list(cause.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE], link]
+        lines += [last_line(cause), link]
     mine = standard("traceback").StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
     lines += [text.rstrip("\n") for text in mine.format()]
     if hasattr(trace, "msg"):  # the wrong line of a syntax error
         where = list(trace.format_exception_only())[:-1]
         lines += ["".join(where).rstrip("\n")] if where else []
+    for inner in getattr(trace, "exceptions", None) or ():
+        if depth < 20 and len(lines) < MAX_STACK:
+            lines += ["  in the group: " + last_line(inner)] + stack(inner, depth + 1)
     return lines[:MAX_STACK]
+
+
+def last_line(trace):
+    return list(trace.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE]
 
 
 def users(filename):

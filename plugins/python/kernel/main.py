@@ -344,6 +344,13 @@ class Kernel(Loop):
         return 0, b'{"handler":' + write_json(name) + b',"result":' + data + b"}", False
 
     def compile(self, source, filename, handler):
+        try:
+            return self.compiled(source, filename, handler)
+        except SyntaxError as error:
+            add_line(error, source, filename)
+            raise
+
+    def compiled(self, source, filename, handler):
         flags = TOP_LEVEL_AWAIT | self.futures
         if expression_at_most(source):
             try:

@@ -166,10 +166,16 @@ def show_saved(module):
     module.Image.save = saving
 
 
+def ask_for_password(module):
+    """Makes getpass read the request's stdin, without a terminal."""
+    module.getpass = lambda prompt="Password: ", stream=None, **ignored: ask(prompt)
+
+
 class Fitted:
     """Adapts modules to the notebook when they are imported, or at once if they were imported before the fork."""
 
     FUNCTIONS = {
+        "getpass": ask_for_password,
         "PIL.ImageShow": show_pictures,
         "PIL.Image": show_saved,
         "IPython.core.display_functions": functions,
