@@ -28,12 +28,14 @@ const (
 print()
 if "matplotlib.pyplot" in sys.modules:
     import io
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    figure = Figure()
-    FigureCanvasAgg(figure)
-    figure.add_subplot().plot([1, 2])
-    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+    import matplotlib.pyplot as plt
+    plt.switch_backend("agg")
+    plt.plot([1, 2, 3], [1, 4, 9], label="line")
+    plt.title("title")
+    plt.xlabel("label")
+    plt.legend()
+    plt.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+    plt.close()
 `
 	rehearsalSpec = `{"kind":"code"}`
 )

@@ -63,6 +63,7 @@ def prepare():
     """Makes the shell ahead and restores the interpreter's state."""
     global READY
     before, directory = State(), tempfile.mkdtemp(prefix="yurt-")
+    load_backend()
     register, atexit.register = atexit.register, lambda function, *arguments, **options: function
     try:
         shell = make(directory)
@@ -75,6 +76,15 @@ def prepare():
 
         shutil.rmtree(directory, ignore_errors=True)
     type(shell).clear_instance()
+
+
+def load_backend():
+    """Imports the backend of preloaded matplotlib while there is no shell that it would change."""
+    if "matplotlib.pyplot" in sys.modules:
+        try:
+            import matplotlib_inline.backend_inline  # noqa: F401
+        except ImportError:
+            pass
 
 
 def rehearse(shell):
