@@ -45,6 +45,7 @@ func TestCompletion(t *testing.T) {
 		"p.tr": "trap", "p.me": "method", "p.method(al": "alpha=", "data['fi": "first", "data['second']['in": "inner", "os.path.jo": "join",
 		"import collec": "collections", "from os import pa": "path", "import xml.do": "dom", "from textwrap import ded": "dedent",
 		"open('fi": "file.csv", "whi": "while", "'é'.upp": "upper", "value = 1\nval": "value",
+		"%tim": "timeit", "value = 1\n  %%ba": "bash", "x = %who_": "who_ls",
 	} {
 		if got := n.matches(code); !slices.Contains(got, want) {
 			t.Errorf("completing %q: %.200q, want %q among them", code, got, want)

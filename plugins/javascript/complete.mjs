@@ -1,6 +1,7 @@
 // The completions of code at the cursor, and the value there. They call no function of the user, so the
 // members of a getter's value are unknown.
 
+import { builtinModules } from "node:module";
 import util from "node:util";
 
 const { Array, Function, Map, Object, Reflect, Set, String } = globalThis;
@@ -22,6 +23,7 @@ const STEP = `\\??\\.\\s*#?${NAME}|(?:\\?\\.)?\\[\\s*(?:\\d+|"[^"\\\\\\n]*"|'[^'
 const PATH = new RegExp(`(?:^|[^\\p{ID_Continue}$.\\])])((?:${NAME}|"[^"\\n]*"|'[^'\\n]*'|\`[^\`$]*\`)(?:\\s*(?:${STEP}))*)\\s*\\??\\.\\s*(#?(?:${NAME})?)$`, "u");
 const WORD = new RegExp(`(?:^|[^\\p{ID_Continue}$.])((?:${NAME})?)$`, "u");
 const WHOLE = new RegExp(`(?:^|[^\\p{ID_Continue}$.\\])])(${NAME}(?:\\s*(?:${STEP}))*)$`, "u");
+const MODULE = /(?:\b(?:require|import)\s*\(\s*|\b(?:from|import)\s+)(["'])([\w@:/.-]*)$/;
 const REST = new RegExp(`^[\\p{ID_Continue}$]*`, "u");
 const DECLARED = new RegExp(`\\b(?:const|let|var|function\\*?|class|enum|namespace|interface|type)\\s+(${NAME})`, "gu");
 const NEXT = new RegExp(`^\\s*(?:\\??\\.\\s*(${NAME})|(?:\\?\\.)?\\[\\s*(?:(\\d+)|"([^"]*)"|'([^']*)')\\s*\\])`, "u");
@@ -34,6 +36,8 @@ const given = new Map(
 // complete returns the completions of the name before the cursor, and its range in characters.
 export function complete(code, cursor) {
   const { before, offset } = split(code, cursor);
+  const module = MODULE.exec(before.slice(-MAX_PATH))?.[2];
+  if (module !== undefined) return modules(module, offset);
   const path = PATH.exec(before.slice(-MAX_PATH));
   const start = path ? path[2] : WORD.exec(before.slice(-MAX_PATH))?.[1];
   if (start === undefined) return { matches: [], cursor_start: offset, cursor_end: offset }; // after a call, whose result is unknown
@@ -43,6 +47,13 @@ export function complete(code, cursor) {
     if (matches.length === MAX_MATCHES) break;
     if (name.startsWith(start) && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name)) matches.push({ text: name, type: path ? "property" : KEYWORDS.includes(name) ? "keyword" : "instance" });
   }
+  return { matches, cursor_start: offset - [...start].length, cursor_end: offset };
+}
+
+// modules returns Node's own modules whose names begin so.
+function modules(start, offset) {
+  const all = builtinModules.filter((name) => !name.startsWith("_")).flatMap((name) => [name, `node:${name}`]);
+  const matches = all.filter((name) => name.startsWith(start) && (start.includes(":") || !name.includes(":"))).map((text) => ({ text, type: "module" }));
   return { matches, cursor_start: offset - [...start].length, cursor_end: offset };
 }
 

@@ -96,6 +96,9 @@ func TestComplete(t *testing.T) {
 		{"const local = 3; loc|", "local", "", "loc"},
 		{"fun|", "function", "", "fun"},
 		{"null.|", "", "toString", ""},
+		{"const fs = require('f|", "fs", "function", "f"},
+		{"import { join } from \"pa|\"", "path", "process", "pa"},
+		{"await import('node:pa|')", "node:path", "path", "node:pa"},
 		{"", "answer", "", ""},
 		{strings.Repeat("a.", 100_000) + "|", "", "answer", ""},
 	}

@@ -23,6 +23,7 @@ FUNCTIONS = (
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 TOKEN = re.compile(r"""#[^\n]*|[rRbBuUfF]{0,2}("{3}|'{3}|"|')|[([{]|[)\]}]""")
 IMPORT = re.compile(r"\s*(?:from\s+([\w.]+)\s+import\s+\(?(?:[\w\s,]*,\s*)?(\w*)|(?:from|import)\s+(?:[\w.\s]+,\s*)*([\w.]*))$")
+MAGIC = re.compile(r"(?m)^\s*(?:[\w.]+\s*=\s*)?(%%?)(\w*)\Z")
 DEFINED = re.compile(r"\b(?:def|class|as|for|import|global)\s+([^\W\d]\w*)|\b([^\W\d]\w*)\s*(?::=|=(?!=))")
 FILE = re.compile(r"([^\W\d]\w*)(\.py|(?:\.[\w-]+)*\.so)?$")
 
@@ -81,12 +82,16 @@ class Text:
         return at
 
 
-def complete(code, cursor, names):
-    """The matches for the code at the cursor."""
+def complete(code, cursor, names, magics=lambda kind: ()):
+    """The matches for the code at the cursor. magics returns the names of the magics for "line" or "cell"."""
     text = Text(code[:cursor])
     start, found = cursor, {}
     try:
-        start, found = candidates(text, cursor, names, code)
+        magic = MAGIC.search(text.code) if text.string is None and not text.open else None
+        if magic:
+            start, found = magic.start(2), dict.fromkeys(magics("cell" if magic[1] == "%%" else "line"), "magic")
+        else:
+            start, found = candidates(text, cursor, names, code)
     except (Unknown, SyntaxError, ValueError, RecursionError, OSError, AttributeError):
         pass
     prefix = code[start:cursor]

@@ -139,7 +139,7 @@ class Kernel(Loop):
         code, cursor = request["code"], request["cursor"]
         if request["ask"] == "inspect":
             return answers.inspect(code, cursor, request.get("detail", 0), names)
-        return answers.complete(code, cursor, names)
+        return answers.complete(code, cursor, names, lambda kind: magics_part().names_of(kind, user_shell()))
 
     def handle(self, request):
         if "ask" in request:
