@@ -15,6 +15,7 @@ MAX_FIGURE_POINTS = 20_000
 MAX_TICKS = 200
 MAX_LABEL = 1000  # characters
 NOTCHED = 11, 12  # corners of a box with a notch
+MARK_POINTS = 10  # more than the points of an error bar with caps
 CLOSE = 1e-6  # of the width of a box: the tolerance for rounding
 
 LINE, SCATTER, BAR, PIE, BOX, SUPERCHART, UNKNOWN = "line", "scatter", "bar", "pie", "box_and_whisker", "superchart", "unknown"
@@ -87,7 +88,8 @@ def content(axes, x, y, room):
         if type(container).__name__ == "BarContainer" and len(container):
             orientation = orientation or direction(container)
             bars.append(bar(container, x, y, room))
-    lines = [line(artist, x, y, room) for artist in room.first(data_lines(axes), MAX_SERIES)]
+    shown = [artist for artist in data_lines(axes) if not (bars and marks_bar(artist, axes, orientation))]
+    lines = [line(artist, x, y, room) for artist in room.first(shown, MAX_SERIES)]
     points = [scatter(artist, x, y, room) for artist in axes.collections if type(artist).__name__ == "PathCollection"]
     marks = SCATTER if lines and all(one["type"] == SCATTER for one in lines) else LINE
     kinds = [kind for kind, series in ((BAR, bars), (marks, lines), (SCATTER, points)) if series]
@@ -247,6 +249,22 @@ def data_lines(axes):
         if bars is not None:
             parts += [bars.lines[0], *bars.lines[1]]
     return [one for one in axes.lines if one.get_transform() == axes.transData and not any(one is part for part in parts)]
+
+
+def marks_bar(artist, axes, orientation):
+    """Whether a line is the error bar of one bar, as seaborn draws them: it stays within the bar's width, and has no
+    point if the error is unknown."""
+    if artist.get_linestyle() in ("None", "", " "):
+        return False
+    upright = orientation == "vertical"
+    places = [float(point) for point in artist.get_xydata()[:MARK_POINTS, 0 if upright else 1] if number(point) is not None]
+    if len(artist.get_xydata()) >= MARK_POINTS or len(places) == 1:
+        return False
+    for bar in (bar for container in axes.containers if type(container).__name__ == "BarContainer" for bar in container):
+        begin, width = (bar.get_x(), bar.get_width()) if upright else (bar.get_y(), bar.get_height())
+        if all(begin <= place <= begin + width for place in places):
+            return True
+    return False
 
 
 def line(artist, x, y, room):

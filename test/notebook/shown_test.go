@@ -91,6 +91,9 @@ func charts() []struct {
 		{"stacked bars", "plt.bar(['a', 'b'], [1, 2], yerr=[.1, .1], label='low'); plt.bar(['a', 'b'], [3, 4], bottom=[1, 2], label='high')\nplt.show()", map[string]string{
 			"type": `"bar"`, "series.1.label": `"high"`, "series.1.bars.1.value": "4", "series.1.bars.1.base": "2",
 		}},
+		{"bars with error bars as seaborn draws them", "plt.bar(['a', 'b'], [1, 2]); plt.plot([0, 0], [.9, 1.1]); plt.plot([1, 1], [float('nan')] * 2)\nplt.show()", map[string]string{
+			"type": `"bar"`, "series.0.count": "2", "series.1": "null",
+		}},
 		{"grouped bars of pandas", "pd.DataFrame({'m': [1, 2], 'n': [3, 4]}, index=['p', 'q']).plot.bar();", map[string]string{
 			"type": `"bar"`, "series.0.label": `"m"`, "series.1.bars.0.label": `"p"`, "series.1.bars.1.value": "4",
 		}},
