@@ -98,7 +98,7 @@ table_html <- function(frame) {
 show_value <- function(value, last) {
   if (!last) return(print_value(value))
   text <- paste(utils::capture.output(print_value(value)), collapse = "\n")
-  if (text == "" || is.null(value)) return(if (is.null(value)) invisible() else cat(text))
+  if (text == "") return(invisible())
   data <- list("text/plain" = substr(text, 1, limits$text))
   if (is.data.frame(value) && length(value) > 0L) data[["text/html"]] <- tryCatch(table_html(value), error = function(e) NULL)
   display(data, TRUE)
