@@ -28,7 +28,12 @@ func TestSnippets(t *testing.T) {
 			"import (\n\t\"fmt\"\n\t\"strings\"\n)\n\nvar greeting = \"hi\"\ntype T struct{ n int }\nfunc (t T) Twice() int { return 2 * t.n }\n" +
 				"func up(s string) string { return strings.ToUpper(s) }\nconst k = 4\nfmt.Println(up(greeting), T{k}.Twice())\nfunc() { fmt.Println(`a\n}`) }()\n", "", "HI 8\na\n}\n",
 		},
-		"main without a package": {"import \"fmt\"\n\nvar n = 3\n\nfunc main() { fmt.Println(n) }\n", "", "3\n"},
+		"imports of usual packages": {
+			"strings := []string{\"strings.ToUpper\"} // sort.Ints\nb, _ := json.Marshal(strings)\nfmt.Println(string(b), filepath.Base(\"a/b\"), len(os.Args))\n" +
+				"func f(time int) int { return time }\nfmt.Println(f(2))\n", "", "[\"strings.ToUpper\"] b 3\n2\n",
+		},
+		"imports beside the user's": {"import (\n\"crypto/rand\"\nstr \"strings\"\n)\nb := make([]byte, 2)\nrand.Read(b)\nfmt.Println(len(b), str.ToUpper(\"a\"), math.Max(1, 2))\n", "", "2 A 2\n"},
+		"main without a package":    {"import \"fmt\"\n\nvar n = 3\n\nfunc main() { fmt.Println(n) }\n", "", "3\n"},
 		"arguments and stdin": {
 			"import (\n\"fmt\"\n\"io\"\n\"os\"\n)\ndata, _ := io.ReadAll(os.Stdin)\nfmt.Printf(\"%q %s\", os.Args[1:], data)\n", "grüße", `["-x" "a b"] grüße`,
 		},

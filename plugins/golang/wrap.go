@@ -9,7 +9,7 @@ import (
 
 // wrap makes a program of a snippet. One with a package clause is a program already. Of any other,
 // imports, functions, types and constants stand at the top level, and the rest becomes the body of
-// main. Messages about the program, by the compiler or by a panic, have the lines of the snippet.
+// main. Usual packages of the standard library are imported if the snippet does not import them. Messages about the program, by the compiler or by a panic, have the lines of the snippet.
 func wrap(code string) string {
 	blank := compiled.Blank(code, compiled.Dialect{Backquote: true})
 	pieces := compiled.Splitter{Newlines: true}.Split(code, blank)
@@ -31,10 +31,11 @@ func wrap(code string) string {
 		}
 		fmt.Fprintf(to, "\n/*line main.go:%d:%d*/%s", piece.Line, piece.Column, strings.TrimLeft(piece.Text, " \t\r\n"))
 	}
+	head := "package main\n" + missing(blank, imports.String()) + imports.String()
 	if hasMain {
-		return "package main\n" + imports.String() + top.String() + body.String()
+		return head + top.String() + body.String()
 	}
-	return "package main\n" + imports.String() + top.String() + "\nfunc main() {" + body.String() + "\n}\n"
+	return head + top.String() + "\nfunc main() {" + body.String() + "\n}\n"
 }
 
 func definesMain(pieces []compiled.Piece) bool {
