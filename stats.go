@@ -21,6 +21,18 @@ type SandboxStats struct {
 	NetworkTxBytes int64 `json:"network_tx_bytes"`
 }
 
+// SandboxHealth tells whether a sandbox works, and its use of its limits.
+type SandboxHealth struct {
+	At          time.Time    `json:"at"`
+	State       SandboxState `json:"state"`
+	Reason      string       `json:"reason,omitempty"`  // of a dead sandbox
+	InitAnswers bool         `json:"init_answers"`      // its first process, which starts and reaps all others
+	InitMS      float64      `json:"init_ms,omitempty"` // milliseconds until it answered
+	// OOMKills counts the processes of the sandbox that the kernel has ended because its memory ran out.
+	OOMKills int64         `json:"oom_kills"`
+	Usage    *SandboxStats `json:"usage,omitempty"` // not of a dead sandbox
+}
+
 // Process is a process in a sandbox.
 type Process struct {
 	PID         int      `json:"pid"` // inside the sandbox

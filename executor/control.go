@@ -65,7 +65,7 @@ func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID s
 
 // findRunning returns an execution that has not ended, and its sandbox.
 func (e *Executor) findRunning(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
-	s, r, err := e.findRun(ctx, sandboxID, executionID)
+	s, r, err := findRun(ctx, e.Node, sandboxID, executionID)
 	if err == nil && r.HasEnded() {
 		err = run.ErrEnded(executionID)
 	}

@@ -38,7 +38,7 @@ func (e *Executor) StartAttached(ctx context.Context, sandboxID string, spec yur
 // execution that is streamed.
 func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error {
 	defer e.processors.Hold()()
-	_, r, err := e.findRun(ctx, sandboxID, executionID)
+	_, r, err := findRun(ctx, e.Node, sandboxID, executionID)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID str
 // readable for a while when the sandbox is destroyed.
 func (e *Executor) AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	defer e.processors.Hold()()
-	_, r, err := e.findRun(ctx, sandboxID, executionID)
+	_, r, err := findRun(ctx, e.Node, sandboxID, executionID)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (e *Executor) AwaitExecution(ctx context.Context, sandboxID, executionID st
 // ForgetExecution releases the log and the result of an ended execution. One that is
 // not known is no error.
 func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID string) error {
-	_, r, err := e.findRun(ctx, sandboxID, executionID)
+	_, r, err := findRun(ctx, e.Node, sandboxID, executionID)
 	switch yurt.CodeOf(err) {
 	case "":
 	case yurt.CodeExecutionNotFound, yurt.CodeSandboxNotFound:

@@ -211,8 +211,8 @@ func (e *Executor) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 }
 
 // findRun returns an execution that the node knows, and its sandbox.
-func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
-	s, err := e.Find(ctx, sandboxID)
+func findRun(ctx context.Context, of *node.Node, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
+	s, err := of.Find(ctx, sandboxID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,3 +18,16 @@ func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxSta
 	}
 	return stats, nil
 }
+
+// SandboxHealth tells whether the sandbox works. A sandbox that is dead is no error.
+func (e *Executor) SandboxHealth(ctx context.Context, id string) (yurt.SandboxHealth, error) {
+	s, err := e.Find(ctx, id)
+	if err != nil {
+		return yurt.SandboxHealth{}, err
+	}
+	health, err := s.Health(ctx)
+	if err != nil {
+		return yurt.SandboxHealth{}, yurt.Errorf(yurt.CodeSandboxFailed, "looking at sandbox %s: %w", id, err)
+	}
+	return health, nil
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cacmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/containercmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/nodecmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/runtimecmd"
@@ -51,6 +52,7 @@ Check this host:            yurt doctor`,
 		templatecmd.New(a.App),
 		nodecmd.NewPool(a.App),
 		nodecmd.New(a.App),
+		containercmd.New(a.App),
 		newKeyCommand(a),
 		newTenantCommand(a),
 		newUsageCommand(a),

@@ -19,6 +19,7 @@ func NewPolicy() Policy {
 	p.add([]access.Scope{access.SessionsRead},
 		"list-sessions", "get-session", "get-session-metrics", "list-session-events", "get-session-logs", "list-processes", "list-contexts",
 		"get-status", "get-result", "list-executions", "get-execution", "watch-execution", "list-containers", "get-container",
+		"get-container-health", "get-container-logs",
 		"mcp:list_sandboxes", "mcp:get_logs", "mcp:output")
 	p.add([]access.Scope{access.SessionsWrite},
 		"create-session", "end-session", "pause-session", "resume-session", "set-session-timeout",

@@ -132,6 +132,8 @@ type ProcessNode interface {
 	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
 	// SandboxStats returns the resource use of the sandbox.
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
+	// SandboxHealth asks the sandbox's init whether it answers. A sandbox that is dead is no error.
+	SandboxHealth(ctx context.Context, sandboxID string) (yurt.SandboxHealth, error)
 }
 
 // TemplateNode is a [Node] that installs packages of templates ahead.

@@ -69,6 +69,19 @@ func (n *Nodes) Sandbox(ctx context.Context, id string) (yurt.Sandbox, error) {
 	return list[at], nil
 }
 
+// SandboxHealth asks the node of a sandbox whether it works.
+func (n *Nodes) SandboxHealth(ctx context.Context, id string) (yurt.SandboxHealth, error) {
+	sandbox, err := n.Sandbox(ctx, id)
+	if err != nil {
+		return yurt.SandboxHealth{}, err
+	}
+	node, err := n.placer.Node(ctx, sandbox.Node)
+	if err != nil {
+		return yurt.SandboxHealth{}, err
+	}
+	return node.SandboxHealth(ctx, id)
+}
+
 // listSandboxes returns the sandboxes by id, for each node that answers.
 func listSandboxes(ctx context.Context, log *slog.Logger, nodes map[string]contract.Node) map[string]map[string]yurt.Sandbox {
 	listed := make(map[string]map[string]yurt.Sandbox, len(nodes))

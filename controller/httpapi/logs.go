@@ -32,10 +32,18 @@ func newLogBody(e yurt.LogEntry) logBody {
 }
 
 type (
-	logsInput struct {
-		SessionParams
+	// LogParams are the size of a log and whether to follow it; exported as [SessionParams] is.
+	LogParams struct {
 		Limit  int  `query:"limit" minimum:"1" maximum:"16777216" default:"262144" doc:"Largest number of bytes of earlier output; the newest bytes are returned."`
 		Follow bool `query:"follow" doc:"Continue with new output as server-sent events until the session has ended."`
+	}
+	logsInput struct {
+		SessionParams
+		LogParams
+	}
+	containerLogsInput struct {
+		ID string `path:"id" example:"sbx_4tqzplnr3mzsyzsylstojxrtb4"`
+		LogParams
 	}
 	logList struct {
 		Logs      []logBody `json:"logs" doc:"The output, the newest execution last."`
@@ -49,13 +57,33 @@ func (a *API) registerLogs() {
 		Summary: "Show the output of a session's executions", Tags: []string{tagSessions},
 		Description: "Returns the output to stdout and stderr. With `follow` the response is a stream of events `stdout` and `stderr`, each with one entry, and a last event, `ended`, " +
 			"after the session's end. To get the complete output of one execution, watch its events, which are numbered.",
-		Responses: map[string]*huma.Response{
-			"200": {Description: "The log, or with `follow` the events.", Content: map[string]*huma.MediaType{
-				typeJSON:        {Schema: schemaOf[logList](a, "Log")},
-				typeEventStream: {Schema: eventSchema(schemaOf[logBody](a, "LogEntry"))},
-			}},
-		},
+		Responses: logResponses(a),
 	}, a.getLogs)
+	register(a, huma.Operation{
+		OperationID: "get-container-logs", Method: http.MethodGet, Path: "/containers/{id}/logs",
+		Summary: "Show the output of the executions in a sandbox", Tags: []string{TagContainers},
+		Description: "The same as the log of its session, which remains when the sandbox is gone. A warm sandbox has no session and no log. The output of a Nomad task is in Nomad: `nomad alloc logs`.",
+		Responses:   logResponses(a),
+	}, func(ctx context.Context, in *containerLogsInput) (*huma.StreamResponse, error) {
+		sandbox, err := a.ctl.Sandbox(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		session := sandbox.Labels[yurt.SessionLabel]
+		if session == "" {
+			return nil, yurt.Errorf(yurt.CodeSessionNotFound, "sandbox %s has no session, so no execution has written in it", in.ID)
+		}
+		return a.getLogs(ctx, &logsInput{SessionParams{session}, in.LogParams})
+	})
+}
+
+func logResponses(a *API) map[string]*huma.Response {
+	return map[string]*huma.Response{
+		"200": {Description: "The log, or with `follow` the events.", Content: map[string]*huma.MediaType{
+			typeJSON:        {Schema: schemaOf[logList](a, "Log")},
+			typeEventStream: {Schema: eventSchema(schemaOf[logBody](a, "LogEntry"))},
+		}},
+	}
 }
 
 func (a *API) getLogs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/contract"
 )
 
@@ -83,5 +84,46 @@ func TestFollowLogs(t *testing.T) {
 	})
 	if want := "one\ntwo\nSIGTERMthree\n"; err != nil || text != want {
 		t.Errorf("it followed %q, error %v; want %q", text, err, want)
+	}
+}
+
+// TestContainerLogs: the log of a sandbox is that of its session, also as it grows. A warm sandbox, which has no session, has no log.
+func TestContainerLogs(t *testing.T) {
+	s := newServer(t)
+	template, err := s.ctl.Template(t.Context(), "shell-basic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm, err := s.node.ReserveSandbox(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"", "?follow=true"} {
+		wantProblem(t, s.do(t, "GET", "/api/v1/containers/"+warm.ID+"/logs"+query, ""), yurt.CodeSessionNotFound, "")
+	}
+	id := s.session(t, "python-basic")
+	session, err := s.ctl.Session(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := s.do(t, "POST", "/api/v1/sessions/"+id+"/execute", `{"command": "echo one"}`); a.status != http.StatusOK {
+		t.Fatal(a.body)
+	}
+	client := contract.Client(t, s.URL)
+	entries, truncated, err := yurtclient.ContainerLogs(t.Context(), client, session.SandboxID, 0)
+	if err != nil || truncated || len(entries) != 1 || string(entries[0].Data) != "one\n" {
+		t.Errorf("the log of the sandbox is %+v, truncated %v, error %v; want that of its session", entries, truncated, err)
+	}
+	var text string
+	err = yurtclient.FollowContainerLogs(t.Context(), client, session.SandboxID, 0, func(e yurt.LogEntry) error {
+		if text += string(e.Data); text == "one\n" {
+			s.begin(t, id, "echo two", "")
+		} else {
+			s.do(t, "DELETE", "/api/v1/sessions/"+id, "")
+		}
+		return nil
+	})
+	if err != nil || text != "one\ntwo\n" {
+		t.Errorf("a follower got %q, error %v; want the output of both executions", text, err)
 	}
 }

@@ -36,12 +36,17 @@ func TestPauseAndLook(t *testing.T) {
 		session + "/events":                     `"from":"running","to":"paused","reason":"paused by its user"`,
 		"/api/v1/containers":                    `"labels":{"session":"` + id + `"}`,
 		"/api/v1/containers/" + state.SandboxID: `"id":"` + state.SandboxID + `"`,
+
+		"/api/v1/containers/" + state.SandboxID + "/health": `"state":"ready","init_answers":true,"oom_kills":0,"usage":{`,
+		"/api/v1/containers/" + state.SandboxID + "/logs":   `{"logs":[],"truncated":false}`,
 	} {
 		if a := s.do(t, "GET", path, ""); a.status != http.StatusOK || !strings.Contains(a.body, want) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	wantProblem(t, s.do(t, "GET", "/api/v1/containers/sbx_none", ""), yurt.CodeSandboxNotFound, "")
+	for _, below := range []string{"", "/health", "/logs", "/logs?follow=true"} {
+		wantProblem(t, s.do(t, "GET", "/api/v1/containers/sbx_none"+below, ""), yurt.CodeSandboxNotFound, "")
+	}
 	wantProblem(t, s.do(t, "DELETE", session+"/processes/99", ""), yurt.CodeProcessNotFound, "")
 	if a := s.do(t, "POST", session+"/processes/2/signal", `{"signal": "TERM"}`); a.status != http.StatusNoContent {
 		t.Errorf("signal: %d %s", a.status, a.body)

@@ -57,6 +57,15 @@ func (c *Client) SandboxStats(ctx context.Context, sandboxID string) (stats yurt
 	return stats, wire.DecodeAnswer(res.GetStats(), &stats)
 }
 
+// SandboxHealth implements [Node].
+func (c *Client) SandboxHealth(ctx context.Context, sandboxID string) (health yurt.SandboxHealth, err error) {
+	res, err := c.sandboxes.Health(ctx, &proto.SandboxHealthRequest{SandboxId: sandboxID})
+	if err != nil {
+		return health, err
+	}
+	return health, wire.DecodeAnswer(res.GetHealth(), &health)
+}
+
 // Processes implements [Node].
 func (c *Client) Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error) {
 	res, err := c.sandboxes.ListProcesses(ctx, &proto.ListProcessesRequest{SandboxId: sandboxID})

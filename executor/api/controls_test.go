@@ -43,6 +43,9 @@ func TestControlOfAnExecution(t *testing.T) {
 		}
 		return sleeper != 0
 	})
+	if health, err := client.SandboxHealth(t.Context(), sandbox.ID); err != nil || !health.InitAnswers || health.Usage == nil {
+		t.Errorf("its health is %+v, error %v", health, err)
+	}
 	if stats, err := client.SandboxStats(t.Context(), sandbox.ID); err != nil || stats.PIDs == 0 || stats.MemoryLimitBytes == 0 {
 		t.Errorf("it uses %+v, %v", stats, err)
 	}

@@ -47,6 +47,7 @@ type Processes interface {
 	Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error)
 	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
+	SandboxHealth(ctx context.Context, sandboxID string) (yurt.SandboxHealth, error)
 }
 
 // Reserves is the part of a [Node] that keeps sandboxes ready.

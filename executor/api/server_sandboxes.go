@@ -98,6 +98,15 @@ func (s *sandboxServer) Stats(ctx context.Context, req *proto.SandboxStatsReques
 	return &proto.SandboxStatsResponse{Stats: data}, err
 }
 
+func (s *sandboxServer) Health(ctx context.Context, req *proto.SandboxHealthRequest) (*proto.SandboxHealthResponse, error) {
+	health, err := s.node.SandboxHealth(ctx, req.GetSandboxId())
+	if err != nil {
+		return nil, err
+	}
+	data, err := wire.Encode(health)
+	return &proto.SandboxHealthResponse{Health: data}, err
+}
+
 func (s *sandboxServer) ListProcesses(ctx context.Context, req *proto.ListProcessesRequest) (*proto.ListProcessesResponse, error) {
 	list, err := s.node.Processes(ctx, req.GetSandboxId())
 	if err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // Stats measures the sandbox.
@@ -38,6 +40,30 @@ func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
 	}
 	stats.NetworkRxBytes, stats.NetworkTxBytes = networkBytes(string(devices))
 	return stats, nil
+}
+
+// healthPatience bounds the wait for the answer of a sandbox's init, which takes a millisecond.
+const healthPatience = 2 * time.Second
+
+// Health asks the sandbox's init for an answer, and measures the sandbox.
+func (s *Sandbox) Health(ctx context.Context) (yurt.SandboxHealth, error) {
+	view := s.View("")
+	health := yurt.SandboxHealth{At: time.Now().UTC(), State: view.State, Reason: view.Reason, OOMKills: s.Shortage.Total()}
+	if view.State == yurt.SandboxDead {
+		return health, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	began := time.Now()
+	if s.Init.Ping(ctx) == nil {
+		health.InitAnswers, health.InitMS = true, sandbox.Millis(time.Since(began))
+	}
+	stats, err := s.Stats()
+	if err != nil && !health.InitAnswers {
+		return health, nil //nolint:nilerr // the end of the sandbox is not noticed yet
+	}
+	health.Usage = &stats
+	return health, err
 }
 
 // workspaceUse describes the file system of a sandbox's workspace.

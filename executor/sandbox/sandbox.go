@@ -75,6 +75,7 @@ func New(record Record, by broker.Broker, dirs broker.Dirs) *Sandbox {
 		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Broker: by, Installable: record.Installable,
 		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), broker.InitSocket)),
 		Process: InitProcess{Gone: make(chan struct{})}, Gone: make(chan struct{}),
+		Shortage: shortage.Guard{Path: filepath.Join(dirs.RecordDir(record.Spec.ID), shortageFile)},
 	}
 }
 
@@ -100,6 +101,8 @@ const (
 	RunsDir    = "runs"    // a log for each execution, of its name
 	KernelsDir = "kernels" // a record for each interpreter that keeps state
 	DebtsDir   = "debts"   // a record for each context whose next execution gets a fresh one
+	// shortageFile counts the processes that ran out of memory.
+	shortageFile = "shortage.json"
 )
 
 // IsGone reports whether the sandbox has died or is being destroyed.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 const (
@@ -41,24 +42,67 @@ type Alarm interface {
 
 // Guard counts the processes of one sandbox that the kernel ended. The zero value is ready to use. Its methods may be called concurrently.
 type Guard struct {
-	mu   sync.Mutex
-	seen map[string]int64 // ends, by the id of the run
-	debt float64          // ends that the allowance does not cover yet, at the time of at
-	at   time.Time
+	// Path is the file that keeps the count for the next executor. Without it the count is of this process alone. It does not change.
+	Path string
+
+	mu     sync.Mutex
+	loaded bool // count has the content of the file
+	count  count
+	debt   float64 // ends that the allowance does not cover yet, at the time of at
+	at     time.Time
+}
+
+// count is the content of a guard's file.
+type count struct {
+	Total int64            `json:"total"` // ends since the sandbox was made
+	Seen  map[string]int64 `json:"seen"`  // ends, by the id of the run
+}
+
+// Total returns how many processes of the sandbox the kernel has ended since the sandbox was made.
+func (g *Guard) Total() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.load()
+	return g.count.Total
+}
+
+// load reads the file once. The caller holds the lock.
+func (g *Guard) load() {
+	if g.loaded {
+		return
+	}
+	g.loaded = true
+	if g.Path == "" || records.Read(g.Path, &g.count) != nil { // there is no file before the first end
+		g.count = count{}
+	}
+	if g.count.Seen == nil {
+		g.count.Seen = make(map[string]int64)
+	}
+}
+
+// raise notes how many processes of a run have ended, and returns how many of them are new. The caller holds the lock.
+func (g *Guard) raise(run string, kills int64) int64 {
+	g.load()
+	grown := kills - g.count.Seen[run]
+	if grown <= 0 {
+		return 0
+	}
+	g.count.Seen[run] = kills
+	g.count.Total += grown
+	if g.Path != "" {
+		_ = records.Write(g.Path, g.count) // the next end writes it again
+	}
+	return grown
 }
 
 // Note says how many processes of a run the kernel has ended since it began. It reports whether there are new ones.
 func (g *Guard) Note(run string, kills int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	grown := kills - g.seen[run]
-	if grown <= 0 {
+	grown := g.raise(run, kills)
+	if grown == 0 {
 		return false
 	}
-	if g.seen == nil {
-		g.seen = make(map[string]int64)
-	}
-	g.seen[run] = kills
 	g.settle()
 	g.debt = min(g.debt+float64(grown), Burst+mostDebt)
 	return true
@@ -111,7 +155,7 @@ func (g *Guard) Await(ctx context.Context, gone <-chan struct{}) error {
 }
 
 // Follow counts the ends in all runs of a sandbox until ctx is done, and has end end the runs that go on beyond the allowance. Ends
-// from before it are not counted.
+// from before it leave the allowance as it is.
 func (g *Guard) Follow(ctx context.Context, counter Counter, alarm Alarm, end func(ctx context.Context, run string)) error {
 	if err := g.look(counter, g.remember); err != nil {
 		return err
@@ -161,19 +205,16 @@ func (g *Guard) look(counter Counter, each func(run string, kills int64)) error 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	maps.DeleteFunc(g.seen, func(run string, _ int64) bool {
+	maps.DeleteFunc(g.count.Seen, func(run string, _ int64) bool {
 		_, there := counts[run]
 		return !there
 	})
 	return nil
 }
 
-// remember has the ends in a run until now count as known.
+// remember has the ends in a run until now leave the allowance as it is.
 func (g *Guard) remember(run string, kills int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.seen == nil {
-		g.seen = make(map[string]int64)
-	}
-	g.seen[run] = max(g.seen[run], kills)
+	g.raise(run, kills)
 }

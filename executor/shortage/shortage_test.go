@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,5 +53,29 @@ func TestAllowance(t *testing.T) {
 	leave()
 	if err := g.Await(left, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that left gets %v", err)
+	}
+}
+
+// TestTotal: the count of ends is kept for the next executor, in which no end counts twice.
+func TestTotal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shortage.json")
+	first := Guard{Path: path}
+	first.remember("before", 1)
+	first.Note("leaf", 2)
+	first.Note("gone", 1)
+	if total := first.Total(); total != 4 {
+		t.Fatalf("%d ends were counted, want 4", total)
+	}
+	next := Guard{Path: path}
+	if total := next.Total(); total != 4 {
+		t.Errorf("the next executor counts %d ends at its start, want 4", total)
+	}
+	next.remember("leaf", 3) // one more, between the two
+	next.Note("leaf", 4)
+	if total := next.Total(); total != 6 {
+		t.Errorf("the next executor counts %d ends after two more, want 6", total)
+	}
+	if over := next.debt; over != 1 {
+		t.Errorf("%v ends are on its allowance, want 1", over)
 	}
 }

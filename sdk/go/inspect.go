@@ -109,9 +109,18 @@ func (c *Client) Containers(ctx context.Context, filter ...ContainerFilter) ([]y
 // Container returns the sandbox of that id. Its id is that of [yurt.Session.SandboxID], and not the session's.
 func Container(ctx context.Context, client *Client, id string) (yurt.Sandbox, error) {
 	var found yurt.Sandbox
-	err := client.get(ctx, apiPrefix+"/containers/"+segment(id), nil, &found)
+	err := client.get(ctx, containerPath(id), nil, &found)
 	return found, err
 }
+
+// ContainerHealth tells whether a sandbox works, and its use of its limits.
+func ContainerHealth(ctx context.Context, client *Client, id string) (yurt.SandboxHealth, error) {
+	var health yurt.SandboxHealth
+	err := client.get(ctx, containerPath(id)+"/health", nil, &health)
+	return health, err
+}
+
+func containerPath(id string) string { return apiPrefix + "/containers/" + segment(id) }
 
 // PauseSession stops everything that runs in the session, which keeps its memory and
 // gets no CPU time.

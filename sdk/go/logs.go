@@ -29,11 +29,21 @@ func (b *logBody) entry() yurt.LogEntry {
 // Logs returns the last limit bytes of the output of a session's executions, the newest last, and
 // whether there was more. 0 is [yurt.DefaultLogBytes].
 func (c *Client) Logs(ctx context.Context, sessionID string, limit int) (_ []yurt.LogEntry, truncated bool, err error) {
+	return logsOf(ctx, c, sessionPath(sessionID), limit)
+}
+
+// ContainerLogs returns the log of a sandbox, as [Client.Logs] returns that of its session.
+func ContainerLogs(ctx context.Context, client *Client, id string, limit int) (_ []yurt.LogEntry, truncated bool, err error) {
+	return logsOf(ctx, client, containerPath(id), limit)
+}
+
+// logsOf returns the log below a path.
+func logsOf(ctx context.Context, client *Client, path string, limit int) (_ []yurt.LogEntry, truncated bool, err error) {
 	var list struct {
 		Logs      []logBody `json:"logs"`
 		Truncated bool      `json:"truncated"`
 	}
-	if err := c.get(ctx, sessionPath(sessionID)+"/logs", logQuery(limit), &list); err != nil {
+	if err := client.get(ctx, path+"/logs", logQuery(limit), &list); err != nil {
 		return nil, false, err
 	}
 	entries := make([]yurt.LogEntry, len(list.Logs))
@@ -47,10 +57,20 @@ func (c *Client) Logs(ctx context.Context, sessionID string, limit int) (_ []yur
 // executions as it comes, until the session has ended. A connection that breaks is a
 // [yurt.CodeUnavailable] error: entries have no numbers to go on after.
 func (c *Client) FollowLogs(ctx context.Context, sessionID string, limit int, each func(yurt.LogEntry) error) error {
+	return followLogs(ctx, c, sessionPath(sessionID), limit, each)
+}
+
+// FollowContainerLogs follows the log of a sandbox, as [Client.FollowLogs] follows that of its session.
+func FollowContainerLogs(ctx context.Context, client *Client, id string, limit int, each func(yurt.LogEntry) error) error {
+	return followLogs(ctx, client, containerPath(id), limit, each)
+}
+
+// followLogs follows the log below a path.
+func followLogs(ctx context.Context, client *Client, path string, limit int, each func(yurt.LogEntry) error) error {
 	query := logQuery(limit)
 	query.Set("follow", "true")
-	resp, err := c.send(ctx, call{
-		method: http.MethodGet, path: sessionPath(sessionID) + "/logs", query: query, header: http.Header{"Accept": {typeEventStream}},
+	resp, err := client.send(ctx, call{
+		method: http.MethodGet, path: path + "/logs", query: query, header: http.Header{"Accept": {typeEventStream}},
 	})
 	if err != nil {
 		return err
@@ -67,7 +87,7 @@ func (c *Client) FollowLogs(ctx context.Context, sessionID string, limit int, ea
 		return false, each(body.entry())
 	})
 	if err == nil && !ended {
-		return yurt.Errorf(yurt.CodeUnavailable, "the stream of the log of session %s broke off; the session goes on, follow it again", sessionID)
+		return yurt.Errorf(yurt.CodeUnavailable, "the stream of a log broke off; the session goes on, follow the log again")
 	}
 	return err
 }

@@ -25,6 +25,7 @@ type (
 	}
 	containersOutput struct{ Body containerList }
 	containerOutput  struct{ Body yurt.Sandbox }
+	healthOutput     struct{ Body yurt.SandboxHealth }
 	containerList    struct {
 		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
 		NextCursor string         `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
@@ -40,6 +41,11 @@ func (o operations) registerContainers(api *httpapi.API) {
 		OperationID: "get-container", Method: http.MethodGet, Path: "/containers/{id}",
 		Summary: "Show a sandbox", Tags: []string{httpapi.TagContainers},
 	}, o.getContainer)
+	httpapi.Register(api, huma.Operation{
+		OperationID: "get-container-health", Method: http.MethodGet, Path: "/containers/{id}/health",
+		Summary: "Check that a sandbox works", Tags: []string{httpapi.TagContainers},
+		Description: "Whether its first process answers (`init_answers`), its use of its limits, and how many of its processes the kernel has ended because its memory ran out (`oom_kills`). A dead sandbox has a `reason`, and no `usage`.",
+	}, o.getHealth)
 }
 
 func (o operations) listContainers(ctx context.Context, in *listContainersInput) (*containersOutput, error) {
@@ -60,4 +66,9 @@ func (o operations) listContainers(ctx context.Context, in *listContainersInput)
 func (o operations) getContainer(ctx context.Context, in *containerInput) (*containerOutput, error) {
 	sandbox, err := o.controller.Sandbox(ctx, in.ID)
 	return &containerOutput{Body: sandbox}, err
+}
+
+func (o operations) getHealth(ctx context.Context, in *containerInput) (*healthOutput, error) {
+	health, err := o.controller.SandboxHealth(ctx, in.ID)
+	return &healthOutput{Body: health}, err
 }

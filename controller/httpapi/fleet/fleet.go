@@ -27,6 +27,7 @@ type Pools interface {
 type Sandboxes interface {
 	Sandboxes(ctx context.Context) ([]yurt.Sandbox, error)
 	Sandbox(ctx context.Context, id string) (yurt.Sandbox, error)
+	SandboxHealth(ctx context.Context, id string) (yurt.SandboxHealth, error)
 }
 
 // Controller is the controller that the operations translate for.

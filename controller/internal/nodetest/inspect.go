@@ -68,3 +68,15 @@ func (n *Node) SandboxStats(_ context.Context, sandboxID string) (yurt.SandboxSt
 	}
 	return yurt.SandboxStats{MemoryBytes: 1 << 20, MemoryLimitBytes: int64(s.spec.Resources.Memory)}, nil
 }
+
+// SandboxHealth implements contract.Node.
+func (n *Node) SandboxHealth(ctx context.Context, sandboxID string) (yurt.SandboxHealth, error) {
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return yurt.SandboxHealth{}, err
+	}
+	stats, err := n.SandboxStats(ctx, sandboxID)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return yurt.SandboxHealth{State: s.info.State, Reason: s.info.Reason, InitAnswers: true, Usage: &stats}, err
+}

@@ -1130,6 +1130,94 @@ func (x *SandboxStatsResponse) GetStats() []byte {
 	return nil
 }
 
+type SandboxHealthRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SandboxHealthRequest) Reset() {
+	*x = SandboxHealthRequest{}
+	mi := &file_executor_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SandboxHealthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SandboxHealthRequest) ProtoMessage() {}
+
+func (x *SandboxHealthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SandboxHealthRequest.ProtoReflect.Descriptor instead.
+func (*SandboxHealthRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *SandboxHealthRequest) GetSandboxId() string {
+	if x != nil {
+		return x.SandboxId
+	}
+	return ""
+}
+
+type SandboxHealthResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Health        []byte                 `protobuf:"bytes,1,opt,name=health,proto3" json:"health,omitempty"` // SandboxHealth
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SandboxHealthResponse) Reset() {
+	*x = SandboxHealthResponse{}
+	mi := &file_executor_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SandboxHealthResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SandboxHealthResponse) ProtoMessage() {}
+
+func (x *SandboxHealthResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SandboxHealthResponse.ProtoReflect.Descriptor instead.
+func (*SandboxHealthResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SandboxHealthResponse) GetHealth() []byte {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
 type ListProcessesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
@@ -1139,7 +1227,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1239,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1252,7 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
 func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListProcessesRequest) GetSandboxId() string {
@@ -1183,7 +1271,7 @@ type ListProcessesResponse struct {
 
 func (x *ListProcessesResponse) Reset() {
 	*x = ListProcessesResponse{}
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1283,7 @@ func (x *ListProcessesResponse) String() string {
 func (*ListProcessesResponse) ProtoMessage() {}
 
 func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1296,7 @@ func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesResponse.ProtoReflect.Descriptor instead.
 func (*ListProcessesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListProcessesResponse) GetProcesses() [][]byte {
@@ -1229,7 +1317,7 @@ type SignalProcessRequest struct {
 
 func (x *SignalProcessRequest) Reset() {
 	*x = SignalProcessRequest{}
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1329,7 @@ func (x *SignalProcessRequest) String() string {
 func (*SignalProcessRequest) ProtoMessage() {}
 
 func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1342,7 @@ func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessRequest.ProtoReflect.Descriptor instead.
 func (*SignalProcessRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SignalProcessRequest) GetSandboxId() string {
@@ -1286,7 +1374,7 @@ type SignalProcessResponse struct {
 
 func (x *SignalProcessResponse) Reset() {
 	*x = SignalProcessResponse{}
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1386,7 @@ func (x *SignalProcessResponse) String() string {
 func (*SignalProcessResponse) ProtoMessage() {}
 
 func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1399,7 @@ func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessResponse.ProtoReflect.Descriptor instead.
 func (*SignalProcessResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_proto_rawDescGZIP(), []int{31}
 }
 
 type AddReserveRequest struct {
@@ -1323,7 +1411,7 @@ type AddReserveRequest struct {
 
 func (x *AddReserveRequest) Reset() {
 	*x = AddReserveRequest{}
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1423,7 @@ func (x *AddReserveRequest) String() string {
 func (*AddReserveRequest) ProtoMessage() {}
 
 func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1436,7 @@ func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveRequest.ProtoReflect.Descriptor instead.
 func (*AddReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddReserveRequest) GetTemplate() []byte {
@@ -1367,7 +1455,7 @@ type AddReserveResponse struct {
 
 func (x *AddReserveResponse) Reset() {
 	*x = AddReserveResponse{}
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1467,7 @@ func (x *AddReserveResponse) String() string {
 func (*AddReserveResponse) ProtoMessage() {}
 
 func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1480,7 @@ func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveResponse.ProtoReflect.Descriptor instead.
 func (*AddReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AddReserveResponse) GetSandbox() []byte {
@@ -1411,7 +1499,7 @@ type ClaimSandboxRequest struct {
 
 func (x *ClaimSandboxRequest) Reset() {
 	*x = ClaimSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1511,7 @@ func (x *ClaimSandboxRequest) String() string {
 func (*ClaimSandboxRequest) ProtoMessage() {}
 
 func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1524,7 @@ func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxRequest.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ClaimSandboxRequest) GetSpec() []byte {
@@ -1455,7 +1543,7 @@ type ClaimSandboxResponse struct {
 
 func (x *ClaimSandboxResponse) Reset() {
 	*x = ClaimSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1555,7 @@ func (x *ClaimSandboxResponse) String() string {
 func (*ClaimSandboxResponse) ProtoMessage() {}
 
 func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1568,7 @@ func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxResponse.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ClaimSandboxResponse) GetSandbox() []byte {
@@ -1500,7 +1588,7 @@ type AwaitSandboxRequest struct {
 
 func (x *AwaitSandboxRequest) Reset() {
 	*x = AwaitSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1600,7 @@ func (x *AwaitSandboxRequest) String() string {
 func (*AwaitSandboxRequest) ProtoMessage() {}
 
 func (x *AwaitSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1613,7 @@ func (x *AwaitSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitSandboxRequest.ProtoReflect.Descriptor instead.
 func (*AwaitSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AwaitSandboxRequest) GetSpec() []byte {
@@ -1551,7 +1639,7 @@ type AwaitSandboxResponse struct {
 
 func (x *AwaitSandboxResponse) Reset() {
 	*x = AwaitSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1651,7 @@ func (x *AwaitSandboxResponse) String() string {
 func (*AwaitSandboxResponse) ProtoMessage() {}
 
 func (x *AwaitSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1664,7 @@ func (x *AwaitSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitSandboxResponse.ProtoReflect.Descriptor instead.
 func (*AwaitSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{35}
+	return file_executor_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AwaitSandboxResponse) GetSandbox() []byte {
@@ -1594,7 +1682,7 @@ type ListReservesRequest struct {
 
 func (x *ListReservesRequest) Reset() {
 	*x = ListReservesRequest{}
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1694,7 @@ func (x *ListReservesRequest) String() string {
 func (*ListReservesRequest) ProtoMessage() {}
 
 func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1707,7 @@ func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesRequest.ProtoReflect.Descriptor instead.
 func (*ListReservesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{36}
+	return file_executor_proto_rawDescGZIP(), []int{38}
 }
 
 type ListReservesResponse struct {
@@ -1631,7 +1719,7 @@ type ListReservesResponse struct {
 
 func (x *ListReservesResponse) Reset() {
 	*x = ListReservesResponse{}
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1731,7 @@ func (x *ListReservesResponse) String() string {
 func (*ListReservesResponse) ProtoMessage() {}
 
 func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1744,7 @@ func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesResponse.ProtoReflect.Descriptor instead.
 func (*ListReservesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{37}
+	return file_executor_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListReservesResponse) GetReserves() [][]byte {
@@ -1675,7 +1763,7 @@ type ReleaseReserveRequest struct {
 
 func (x *ReleaseReserveRequest) Reset() {
 	*x = ReleaseReserveRequest{}
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1775,7 @@ func (x *ReleaseReserveRequest) String() string {
 func (*ReleaseReserveRequest) ProtoMessage() {}
 
 func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1788,7 @@ func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{38}
+	return file_executor_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReleaseReserveRequest) GetDigest() string {
@@ -1718,7 +1806,7 @@ type ReleaseReserveResponse struct {
 
 func (x *ReleaseReserveResponse) Reset() {
 	*x = ReleaseReserveResponse{}
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1818,7 @@ func (x *ReleaseReserveResponse) String() string {
 func (*ReleaseReserveResponse) ProtoMessage() {}
 
 func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1831,7 @@ func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{39}
+	return file_executor_proto_rawDescGZIP(), []int{41}
 }
 
 type RetireSlotsRequest struct {
@@ -1756,7 +1844,7 @@ type RetireSlotsRequest struct {
 
 func (x *RetireSlotsRequest) Reset() {
 	*x = RetireSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1856,7 @@ func (x *RetireSlotsRequest) String() string {
 func (*RetireSlotsRequest) ProtoMessage() {}
 
 func (x *RetireSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1869,7 @@ func (x *RetireSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireSlotsRequest.ProtoReflect.Descriptor instead.
 func (*RetireSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{40}
+	return file_executor_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RetireSlotsRequest) GetDigest() string {
@@ -1807,7 +1895,7 @@ type RetireSlotsResponse struct {
 
 func (x *RetireSlotsResponse) Reset() {
 	*x = RetireSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1907,7 @@ func (x *RetireSlotsResponse) String() string {
 func (*RetireSlotsResponse) ProtoMessage() {}
 
 func (x *RetireSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1920,7 @@ func (x *RetireSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireSlotsResponse.ProtoReflect.Descriptor instead.
 func (*RetireSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{41}
+	return file_executor_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RetireSlotsResponse) GetSlotIds() []string {
@@ -1851,7 +1939,7 @@ type OpenSlotRequest struct {
 
 func (x *OpenSlotRequest) Reset() {
 	*x = OpenSlotRequest{}
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1951,7 @@ func (x *OpenSlotRequest) String() string {
 func (*OpenSlotRequest) ProtoMessage() {}
 
 func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1964,7 @@ func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotRequest.ProtoReflect.Descriptor instead.
 func (*OpenSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{42}
+	return file_executor_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *OpenSlotRequest) GetSpec() []byte {
@@ -1895,7 +1983,7 @@ type OpenSlotResponse struct {
 
 func (x *OpenSlotResponse) Reset() {
 	*x = OpenSlotResponse{}
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +1995,7 @@ func (x *OpenSlotResponse) String() string {
 func (*OpenSlotResponse) ProtoMessage() {}
 
 func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2008,7 @@ func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotResponse.ProtoReflect.Descriptor instead.
 func (*OpenSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{43}
+	return file_executor_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *OpenSlotResponse) GetSlot() []byte {
@@ -1939,7 +2027,7 @@ type CloseSlotRequest struct {
 
 func (x *CloseSlotRequest) Reset() {
 	*x = CloseSlotRequest{}
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2039,7 @@ func (x *CloseSlotRequest) String() string {
 func (*CloseSlotRequest) ProtoMessage() {}
 
 func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2052,7 @@ func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotRequest.ProtoReflect.Descriptor instead.
 func (*CloseSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{44}
+	return file_executor_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CloseSlotRequest) GetSlotId() string {
@@ -1982,7 +2070,7 @@ type CloseSlotResponse struct {
 
 func (x *CloseSlotResponse) Reset() {
 	*x = CloseSlotResponse{}
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2082,7 @@ func (x *CloseSlotResponse) String() string {
 func (*CloseSlotResponse) ProtoMessage() {}
 
 func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2095,7 @@ func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotResponse.ProtoReflect.Descriptor instead.
 func (*CloseSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{45}
+	return file_executor_proto_rawDescGZIP(), []int{47}
 }
 
 type WaitSlotRequest struct {
@@ -2019,7 +2107,7 @@ type WaitSlotRequest struct {
 
 func (x *WaitSlotRequest) Reset() {
 	*x = WaitSlotRequest{}
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2119,7 @@ func (x *WaitSlotRequest) String() string {
 func (*WaitSlotRequest) ProtoMessage() {}
 
 func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2132,7 @@ func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotRequest.ProtoReflect.Descriptor instead.
 func (*WaitSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{46}
+	return file_executor_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WaitSlotRequest) GetSlotId() string {
@@ -2063,7 +2151,7 @@ type WaitSlotResponse struct {
 
 func (x *WaitSlotResponse) Reset() {
 	*x = WaitSlotResponse{}
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2163,7 @@ func (x *WaitSlotResponse) String() string {
 func (*WaitSlotResponse) ProtoMessage() {}
 
 func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2176,7 @@ func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotResponse.ProtoReflect.Descriptor instead.
 func (*WaitSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{47}
+	return file_executor_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WaitSlotResponse) GetSlot() []byte {
@@ -2106,7 +2194,7 @@ type ListSlotsRequest struct {
 
 func (x *ListSlotsRequest) Reset() {
 	*x = ListSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2206,7 @@ func (x *ListSlotsRequest) String() string {
 func (*ListSlotsRequest) ProtoMessage() {}
 
 func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2219,7 @@ func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{48}
+	return file_executor_proto_rawDescGZIP(), []int{50}
 }
 
 type ListSlotsResponse struct {
@@ -2143,7 +2231,7 @@ type ListSlotsResponse struct {
 
 func (x *ListSlotsResponse) Reset() {
 	*x = ListSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2243,7 @@ func (x *ListSlotsResponse) String() string {
 func (*ListSlotsResponse) ProtoMessage() {}
 
 func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2256,7 @@ func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{49}
+	return file_executor_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListSlotsResponse) GetSlot() []byte {
@@ -2188,7 +2276,7 @@ type WatchSlotsRequest struct {
 
 func (x *WatchSlotsRequest) Reset() {
 	*x = WatchSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2288,7 @@ func (x *WatchSlotsRequest) String() string {
 func (*WatchSlotsRequest) ProtoMessage() {}
 
 func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2301,7 @@ func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{50}
+	return file_executor_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WatchSlotsRequest) GetSlotId() string {
@@ -2234,7 +2322,7 @@ type WatchSlotsResponse struct {
 
 func (x *WatchSlotsResponse) Reset() {
 	*x = WatchSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2334,7 @@ func (x *WatchSlotsResponse) String() string {
 func (*WatchSlotsResponse) ProtoMessage() {}
 
 func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2347,7 @@ func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsResponse.ProtoReflect.Descriptor instead.
 func (*WatchSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{51}
+	return file_executor_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchSlotsResponse) GetSlots() [][]byte {
@@ -2285,7 +2373,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2385,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2398,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{52}
+	return file_executor_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListContextsRequest) GetSandboxId() string {
@@ -2329,7 +2417,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2429,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2442,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{53}
+	return file_executor_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListContextsResponse) GetContexts() [][]byte {
@@ -2375,7 +2463,7 @@ type RestartContextRequest struct {
 
 func (x *RestartContextRequest) Reset() {
 	*x = RestartContextRequest{}
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2475,7 @@ func (x *RestartContextRequest) String() string {
 func (*RestartContextRequest) ProtoMessage() {}
 
 func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2488,7 @@ func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextRequest.ProtoReflect.Descriptor instead.
 func (*RestartContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{54}
+	return file_executor_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RestartContextRequest) GetSandboxId() string {
@@ -2432,7 +2520,7 @@ type RestartContextResponse struct {
 
 func (x *RestartContextResponse) Reset() {
 	*x = RestartContextResponse{}
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2532,7 @@ func (x *RestartContextResponse) String() string {
 func (*RestartContextResponse) ProtoMessage() {}
 
 func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2545,7 @@ func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextResponse.ProtoReflect.Descriptor instead.
 func (*RestartContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{55}
+	return file_executor_proto_rawDescGZIP(), []int{57}
 }
 
 type RemoveContextRequest struct {
@@ -2471,7 +2559,7 @@ type RemoveContextRequest struct {
 
 func (x *RemoveContextRequest) Reset() {
 	*x = RemoveContextRequest{}
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2571,7 @@ func (x *RemoveContextRequest) String() string {
 func (*RemoveContextRequest) ProtoMessage() {}
 
 func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2584,7 @@ func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextRequest.ProtoReflect.Descriptor instead.
 func (*RemoveContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{56}
+	return file_executor_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RemoveContextRequest) GetSandboxId() string {
@@ -2528,7 +2616,7 @@ type RemoveContextResponse struct {
 
 func (x *RemoveContextResponse) Reset() {
 	*x = RemoveContextResponse{}
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2628,7 @@ func (x *RemoveContextResponse) String() string {
 func (*RemoveContextResponse) ProtoMessage() {}
 
 func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2641,7 @@ func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextResponse.ProtoReflect.Descriptor instead.
 func (*RemoveContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{57}
+	return file_executor_proto_rawDescGZIP(), []int{59}
 }
 
 type AskContextRequest struct {
@@ -2567,7 +2655,7 @@ type AskContextRequest struct {
 
 func (x *AskContextRequest) Reset() {
 	*x = AskContextRequest{}
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2667,7 @@ func (x *AskContextRequest) String() string {
 func (*AskContextRequest) ProtoMessage() {}
 
 func (x *AskContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2680,7 @@ func (x *AskContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskContextRequest.ProtoReflect.Descriptor instead.
 func (*AskContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{58}
+	return file_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AskContextRequest) GetSandboxId() string {
@@ -2625,7 +2713,7 @@ type AskContextResponse struct {
 
 func (x *AskContextResponse) Reset() {
 	*x = AskContextResponse{}
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2725,7 @@ func (x *AskContextResponse) String() string {
 func (*AskContextResponse) ProtoMessage() {}
 
 func (x *AskContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +2738,7 @@ func (x *AskContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskContextResponse.ProtoReflect.Descriptor instead.
 func (*AskContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{59}
+	return file_executor_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AskContextResponse) GetAnswer() []byte {
@@ -2671,7 +2759,7 @@ type StartExecutionRequest struct {
 
 func (x *StartExecutionRequest) Reset() {
 	*x = StartExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2771,7 @@ func (x *StartExecutionRequest) String() string {
 func (*StartExecutionRequest) ProtoMessage() {}
 
 func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2784,7 @@ func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionRequest.ProtoReflect.Descriptor instead.
 func (*StartExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{60}
+	return file_executor_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StartExecutionRequest) GetSandboxId() string {
@@ -2728,7 +2816,7 @@ type StartExecutionResponse struct {
 
 func (x *StartExecutionResponse) Reset() {
 	*x = StartExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +2828,7 @@ func (x *StartExecutionResponse) String() string {
 func (*StartExecutionResponse) ProtoMessage() {}
 
 func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +2841,7 @@ func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionResponse.ProtoReflect.Descriptor instead.
 func (*StartExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{61}
+	return file_executor_proto_rawDescGZIP(), []int{63}
 }
 
 type WatchExecutionRequest struct {
@@ -2768,7 +2856,7 @@ type WatchExecutionRequest struct {
 
 func (x *WatchExecutionRequest) Reset() {
 	*x = WatchExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2868,7 @@ func (x *WatchExecutionRequest) String() string {
 func (*WatchExecutionRequest) ProtoMessage() {}
 
 func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +2881,7 @@ func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WatchExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{62}
+	return file_executor_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchExecutionRequest) GetSandboxId() string {
@@ -2836,7 +2924,7 @@ type WatchExecutionResponse struct {
 
 func (x *WatchExecutionResponse) Reset() {
 	*x = WatchExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2936,7 @@ func (x *WatchExecutionResponse) String() string {
 func (*WatchExecutionResponse) ProtoMessage() {}
 
 func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +2949,7 @@ func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WatchExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{63}
+	return file_executor_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchExecutionResponse) GetEvent() []byte {
@@ -2896,7 +2984,7 @@ type WaitExecutionRequest struct {
 
 func (x *WaitExecutionRequest) Reset() {
 	*x = WaitExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +2996,7 @@ func (x *WaitExecutionRequest) String() string {
 func (*WaitExecutionRequest) ProtoMessage() {}
 
 func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3009,7 @@ func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WaitExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{64}
+	return file_executor_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WaitExecutionRequest) GetSandboxId() string {
@@ -2957,7 +3045,7 @@ type OutputRequest struct {
 
 func (x *OutputRequest) Reset() {
 	*x = OutputRequest{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3057,7 @@ func (x *OutputRequest) String() string {
 func (*OutputRequest) ProtoMessage() {}
 
 func (x *OutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3070,7 @@ func (x *OutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputRequest.ProtoReflect.Descriptor instead.
 func (*OutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *OutputRequest) GetSandboxId() string {
@@ -3022,7 +3110,7 @@ type OutputResponse struct {
 
 func (x *OutputResponse) Reset() {
 	*x = OutputResponse{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3122,7 @@ func (x *OutputResponse) String() string {
 func (*OutputResponse) ProtoMessage() {}
 
 func (x *OutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3135,7 @@ func (x *OutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputResponse.ProtoReflect.Descriptor instead.
 func (*OutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *OutputResponse) GetData() []byte {
@@ -3067,7 +3155,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3167,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3180,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -3112,7 +3200,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3212,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3225,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -3162,7 +3250,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3262,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3275,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{69}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 type WriteStdinRequest struct {
@@ -3202,7 +3290,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3302,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3315,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{70}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -3266,7 +3354,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3366,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3379,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{71}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 type SignalExecutionRequest struct {
@@ -3306,7 +3394,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3318,7 +3406,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3331,7 +3419,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{72}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -3370,7 +3458,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3470,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3483,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{73}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 type ResizeExecutionRequest struct {
@@ -3409,7 +3497,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3421,7 +3509,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3434,7 +3522,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{74}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -3466,7 +3554,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3566,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3579,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{75}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 type FileResponse struct {
@@ -3503,7 +3591,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3603,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3616,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{76}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -3551,7 +3639,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3651,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3664,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{77}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -3626,7 +3714,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +3726,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3739,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{78}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -3692,7 +3780,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3704,7 +3792,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3717,7 +3805,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{79}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -3744,7 +3832,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +3844,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +3857,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{80}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -3799,7 +3887,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3899,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3912,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{81}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -3872,7 +3960,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +3972,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +3985,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{82}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -3918,7 +4006,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4018,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4031,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{83}
+	return file_executor_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -3979,7 +4067,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4079,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4092,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{84}
+	return file_executor_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -4046,7 +4134,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4058,7 +4146,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4071,7 +4159,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{85}
+	return file_executor_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -4106,7 +4194,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4206,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4219,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{86}
+	return file_executor_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -4163,7 +4251,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4175,7 +4263,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4188,7 +4276,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{87}
+	return file_executor_proto_rawDescGZIP(), []int{89}
 }
 
 type PackFilesRequest struct {
@@ -4201,7 +4289,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4213,7 +4301,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4226,7 +4314,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{88}
+	return file_executor_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -4252,7 +4340,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4352,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4365,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{89}
+	return file_executor_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -4298,7 +4386,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4398,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4411,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{90}
+	return file_executor_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -4356,7 +4444,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[91]
+	mi := &file_executor_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4368,7 +4456,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[91]
+	mi := &file_executor_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4381,7 +4469,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{91}
+	return file_executor_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -4402,7 +4490,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[92]
+	mi := &file_executor_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4414,7 +4502,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[92]
+	mi := &file_executor_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4427,7 +4515,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{92}
+	return file_executor_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -4460,7 +4548,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[93]
+	mi := &file_executor_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4472,7 +4560,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[93]
+	mi := &file_executor_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4485,7 +4573,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{93}
+	return file_executor_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -4508,7 +4596,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[94]
+	mi := &file_executor_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4520,7 +4608,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[94]
+	mi := &file_executor_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4533,7 +4621,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{94}
+	return file_executor_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Error) GetCode() string {
@@ -4621,6 +4709,11 @@ const file_executor_proto_rawDesc = "" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\",\n" +
 	"\x14SandboxStatsResponse\x12\x14\n" +
 	"\x05stats\x18\x01 \x01(\fR\x05stats\"5\n" +
+	"\x14SandboxHealthRequest\x12\x1d\n" +
+	"\n" +
+	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\"/\n" +
+	"\x15SandboxHealthResponse\x12\x16\n" +
+	"\x06health\x18\x01 \x01(\fR\x06health\"5\n" +
 	"\x14ListProcessesRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\"5\n" +
@@ -4839,7 +4932,7 @@ const file_executor_proto_rawDesc = "" +
 	"\vSetDraining\x12$.yurt.executor.v1.SetDrainingRequest\x1a%.yurt.executor.v1.SetDrainingResponse\x12b\n" +
 	"\rWatchCapacity\x12&.yurt.executor.v1.WatchCapacityRequest\x1a'.yurt.executor.v1.WatchCapacityResponse0\x01\x12h\n" +
 	"\x0fPrepareTemplate\x12(.yurt.executor.v1.PrepareTemplateRequest\x1a).yurt.executor.v1.PrepareTemplateResponse0\x01\x12_\n" +
-	"\fPrepareImage\x12%.yurt.executor.v1.PrepareImageRequest\x1a&.yurt.executor.v1.PrepareImageResponse0\x012\xcc\x06\n" +
+	"\fPrepareImage\x12%.yurt.executor.v1.PrepareImageRequest\x1a&.yurt.executor.v1.PrepareImageResponse0\x012\xa7\a\n" +
 	"\tSandboxes\x12Y\n" +
 	"\x06Create\x12&.yurt.executor.v1.CreateSandboxRequest\x1a'.yurt.executor.v1.CreateSandboxResponse\x12\\\n" +
 	"\aDestroy\x12'.yurt.executor.v1.DestroySandboxRequest\x1a(.yurt.executor.v1.DestroySandboxResponse\x12Y\n" +
@@ -4847,7 +4940,8 @@ const file_executor_proto_rawDesc = "" +
 	"\x05Watch\x12'.yurt.executor.v1.WatchSandboxesRequest\x1a(.yurt.executor.v1.WatchSandboxesResponse0\x01\x12V\n" +
 	"\x05Pause\x12%.yurt.executor.v1.PauseSandboxRequest\x1a&.yurt.executor.v1.PauseSandboxResponse\x12Y\n" +
 	"\x06Resume\x12&.yurt.executor.v1.ResumeSandboxRequest\x1a'.yurt.executor.v1.ResumeSandboxResponse\x12V\n" +
-	"\x05Stats\x12%.yurt.executor.v1.SandboxStatsRequest\x1a&.yurt.executor.v1.SandboxStatsResponse\x12`\n" +
+	"\x05Stats\x12%.yurt.executor.v1.SandboxStatsRequest\x1a&.yurt.executor.v1.SandboxStatsResponse\x12Y\n" +
+	"\x06Health\x12&.yurt.executor.v1.SandboxHealthRequest\x1a'.yurt.executor.v1.SandboxHealthResponse\x12`\n" +
 	"\rListProcesses\x12&.yurt.executor.v1.ListProcessesRequest\x1a'.yurt.executor.v1.ListProcessesResponse\x12`\n" +
 	"\rSignalProcess\x12&.yurt.executor.v1.SignalProcessRequest\x1a'.yurt.executor.v1.SignalProcessResponse2\xc3\x03\n" +
 	"\bReserves\x12P\n" +
@@ -4905,7 +4999,7 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_executor_proto_goTypes = []any{
 	(*PrepareImageRequest)(nil),     // 0: yurt.executor.v1.PrepareImageRequest
 	(*PrepareImageResponse)(nil),    // 1: yurt.executor.v1.PrepareImageResponse
@@ -4933,75 +5027,77 @@ var file_executor_proto_goTypes = []any{
 	(*ResumeSandboxResponse)(nil),   // 23: yurt.executor.v1.ResumeSandboxResponse
 	(*SandboxStatsRequest)(nil),     // 24: yurt.executor.v1.SandboxStatsRequest
 	(*SandboxStatsResponse)(nil),    // 25: yurt.executor.v1.SandboxStatsResponse
-	(*ListProcessesRequest)(nil),    // 26: yurt.executor.v1.ListProcessesRequest
-	(*ListProcessesResponse)(nil),   // 27: yurt.executor.v1.ListProcessesResponse
-	(*SignalProcessRequest)(nil),    // 28: yurt.executor.v1.SignalProcessRequest
-	(*SignalProcessResponse)(nil),   // 29: yurt.executor.v1.SignalProcessResponse
-	(*AddReserveRequest)(nil),       // 30: yurt.executor.v1.AddReserveRequest
-	(*AddReserveResponse)(nil),      // 31: yurt.executor.v1.AddReserveResponse
-	(*ClaimSandboxRequest)(nil),     // 32: yurt.executor.v1.ClaimSandboxRequest
-	(*ClaimSandboxResponse)(nil),    // 33: yurt.executor.v1.ClaimSandboxResponse
-	(*AwaitSandboxRequest)(nil),     // 34: yurt.executor.v1.AwaitSandboxRequest
-	(*AwaitSandboxResponse)(nil),    // 35: yurt.executor.v1.AwaitSandboxResponse
-	(*ListReservesRequest)(nil),     // 36: yurt.executor.v1.ListReservesRequest
-	(*ListReservesResponse)(nil),    // 37: yurt.executor.v1.ListReservesResponse
-	(*ReleaseReserveRequest)(nil),   // 38: yurt.executor.v1.ReleaseReserveRequest
-	(*ReleaseReserveResponse)(nil),  // 39: yurt.executor.v1.ReleaseReserveResponse
-	(*RetireSlotsRequest)(nil),      // 40: yurt.executor.v1.RetireSlotsRequest
-	(*RetireSlotsResponse)(nil),     // 41: yurt.executor.v1.RetireSlotsResponse
-	(*OpenSlotRequest)(nil),         // 42: yurt.executor.v1.OpenSlotRequest
-	(*OpenSlotResponse)(nil),        // 43: yurt.executor.v1.OpenSlotResponse
-	(*CloseSlotRequest)(nil),        // 44: yurt.executor.v1.CloseSlotRequest
-	(*CloseSlotResponse)(nil),       // 45: yurt.executor.v1.CloseSlotResponse
-	(*WaitSlotRequest)(nil),         // 46: yurt.executor.v1.WaitSlotRequest
-	(*WaitSlotResponse)(nil),        // 47: yurt.executor.v1.WaitSlotResponse
-	(*ListSlotsRequest)(nil),        // 48: yurt.executor.v1.ListSlotsRequest
-	(*ListSlotsResponse)(nil),       // 49: yurt.executor.v1.ListSlotsResponse
-	(*WatchSlotsRequest)(nil),       // 50: yurt.executor.v1.WatchSlotsRequest
-	(*WatchSlotsResponse)(nil),      // 51: yurt.executor.v1.WatchSlotsResponse
-	(*ListContextsRequest)(nil),     // 52: yurt.executor.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),    // 53: yurt.executor.v1.ListContextsResponse
-	(*RestartContextRequest)(nil),   // 54: yurt.executor.v1.RestartContextRequest
-	(*RestartContextResponse)(nil),  // 55: yurt.executor.v1.RestartContextResponse
-	(*RemoveContextRequest)(nil),    // 56: yurt.executor.v1.RemoveContextRequest
-	(*RemoveContextResponse)(nil),   // 57: yurt.executor.v1.RemoveContextResponse
-	(*AskContextRequest)(nil),       // 58: yurt.executor.v1.AskContextRequest
-	(*AskContextResponse)(nil),      // 59: yurt.executor.v1.AskContextResponse
-	(*StartExecutionRequest)(nil),   // 60: yurt.executor.v1.StartExecutionRequest
-	(*StartExecutionResponse)(nil),  // 61: yurt.executor.v1.StartExecutionResponse
-	(*WatchExecutionRequest)(nil),   // 62: yurt.executor.v1.WatchExecutionRequest
-	(*WatchExecutionResponse)(nil),  // 63: yurt.executor.v1.WatchExecutionResponse
-	(*WaitExecutionRequest)(nil),    // 64: yurt.executor.v1.WaitExecutionRequest
-	(*OutputRequest)(nil),           // 65: yurt.executor.v1.OutputRequest
-	(*OutputResponse)(nil),          // 66: yurt.executor.v1.OutputResponse
-	(*WaitExecutionResponse)(nil),   // 67: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 68: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 69: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 70: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 71: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 72: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 73: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 74: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 75: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 76: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 77: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 78: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 79: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 80: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 81: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 82: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 83: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 84: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 85: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 86: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 87: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 88: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 89: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 90: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 91: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 92: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 93: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 94: yurt.executor.v1.Error
+	(*SandboxHealthRequest)(nil),    // 26: yurt.executor.v1.SandboxHealthRequest
+	(*SandboxHealthResponse)(nil),   // 27: yurt.executor.v1.SandboxHealthResponse
+	(*ListProcessesRequest)(nil),    // 28: yurt.executor.v1.ListProcessesRequest
+	(*ListProcessesResponse)(nil),   // 29: yurt.executor.v1.ListProcessesResponse
+	(*SignalProcessRequest)(nil),    // 30: yurt.executor.v1.SignalProcessRequest
+	(*SignalProcessResponse)(nil),   // 31: yurt.executor.v1.SignalProcessResponse
+	(*AddReserveRequest)(nil),       // 32: yurt.executor.v1.AddReserveRequest
+	(*AddReserveResponse)(nil),      // 33: yurt.executor.v1.AddReserveResponse
+	(*ClaimSandboxRequest)(nil),     // 34: yurt.executor.v1.ClaimSandboxRequest
+	(*ClaimSandboxResponse)(nil),    // 35: yurt.executor.v1.ClaimSandboxResponse
+	(*AwaitSandboxRequest)(nil),     // 36: yurt.executor.v1.AwaitSandboxRequest
+	(*AwaitSandboxResponse)(nil),    // 37: yurt.executor.v1.AwaitSandboxResponse
+	(*ListReservesRequest)(nil),     // 38: yurt.executor.v1.ListReservesRequest
+	(*ListReservesResponse)(nil),    // 39: yurt.executor.v1.ListReservesResponse
+	(*ReleaseReserveRequest)(nil),   // 40: yurt.executor.v1.ReleaseReserveRequest
+	(*ReleaseReserveResponse)(nil),  // 41: yurt.executor.v1.ReleaseReserveResponse
+	(*RetireSlotsRequest)(nil),      // 42: yurt.executor.v1.RetireSlotsRequest
+	(*RetireSlotsResponse)(nil),     // 43: yurt.executor.v1.RetireSlotsResponse
+	(*OpenSlotRequest)(nil),         // 44: yurt.executor.v1.OpenSlotRequest
+	(*OpenSlotResponse)(nil),        // 45: yurt.executor.v1.OpenSlotResponse
+	(*CloseSlotRequest)(nil),        // 46: yurt.executor.v1.CloseSlotRequest
+	(*CloseSlotResponse)(nil),       // 47: yurt.executor.v1.CloseSlotResponse
+	(*WaitSlotRequest)(nil),         // 48: yurt.executor.v1.WaitSlotRequest
+	(*WaitSlotResponse)(nil),        // 49: yurt.executor.v1.WaitSlotResponse
+	(*ListSlotsRequest)(nil),        // 50: yurt.executor.v1.ListSlotsRequest
+	(*ListSlotsResponse)(nil),       // 51: yurt.executor.v1.ListSlotsResponse
+	(*WatchSlotsRequest)(nil),       // 52: yurt.executor.v1.WatchSlotsRequest
+	(*WatchSlotsResponse)(nil),      // 53: yurt.executor.v1.WatchSlotsResponse
+	(*ListContextsRequest)(nil),     // 54: yurt.executor.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),    // 55: yurt.executor.v1.ListContextsResponse
+	(*RestartContextRequest)(nil),   // 56: yurt.executor.v1.RestartContextRequest
+	(*RestartContextResponse)(nil),  // 57: yurt.executor.v1.RestartContextResponse
+	(*RemoveContextRequest)(nil),    // 58: yurt.executor.v1.RemoveContextRequest
+	(*RemoveContextResponse)(nil),   // 59: yurt.executor.v1.RemoveContextResponse
+	(*AskContextRequest)(nil),       // 60: yurt.executor.v1.AskContextRequest
+	(*AskContextResponse)(nil),      // 61: yurt.executor.v1.AskContextResponse
+	(*StartExecutionRequest)(nil),   // 62: yurt.executor.v1.StartExecutionRequest
+	(*StartExecutionResponse)(nil),  // 63: yurt.executor.v1.StartExecutionResponse
+	(*WatchExecutionRequest)(nil),   // 64: yurt.executor.v1.WatchExecutionRequest
+	(*WatchExecutionResponse)(nil),  // 65: yurt.executor.v1.WatchExecutionResponse
+	(*WaitExecutionRequest)(nil),    // 66: yurt.executor.v1.WaitExecutionRequest
+	(*OutputRequest)(nil),           // 67: yurt.executor.v1.OutputRequest
+	(*OutputResponse)(nil),          // 68: yurt.executor.v1.OutputResponse
+	(*WaitExecutionResponse)(nil),   // 69: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 70: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 71: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 72: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 73: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 74: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 75: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 76: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 77: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 78: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 79: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 80: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 81: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 82: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 83: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 84: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 85: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 86: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 87: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 88: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 89: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 90: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 91: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 92: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 93: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 94: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 95: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 96: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
 	8,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
@@ -5017,95 +5113,97 @@ var file_executor_proto_depIdxs = []int32{
 	20, // 10: yurt.executor.v1.Sandboxes.Pause:input_type -> yurt.executor.v1.PauseSandboxRequest
 	22, // 11: yurt.executor.v1.Sandboxes.Resume:input_type -> yurt.executor.v1.ResumeSandboxRequest
 	24, // 12: yurt.executor.v1.Sandboxes.Stats:input_type -> yurt.executor.v1.SandboxStatsRequest
-	26, // 13: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
-	28, // 14: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
-	30, // 15: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
-	32, // 16: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
-	34, // 17: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
-	36, // 18: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
-	38, // 19: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
-	42, // 20: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
-	44, // 21: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
-	46, // 22: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
-	48, // 23: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
-	50, // 24: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
-	40, // 25: yurt.executor.v1.Slots.Retire:input_type -> yurt.executor.v1.RetireSlotsRequest
-	52, // 26: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
-	54, // 27: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
-	56, // 28: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
-	58, // 29: yurt.executor.v1.Contexts.Ask:input_type -> yurt.executor.v1.AskContextRequest
-	60, // 30: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	60, // 31: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
-	62, // 32: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	64, // 33: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	65, // 34: yurt.executor.v1.Executions.Output:input_type -> yurt.executor.v1.OutputRequest
-	68, // 35: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	70, // 36: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	72, // 37: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	74, // 38: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	77, // 39: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	78, // 40: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	80, // 41: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	81, // 42: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	83, // 43: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	84, // 44: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	85, // 45: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	86, // 46: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	88, // 47: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	90, // 48: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	92, // 49: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	9,  // 50: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	11, // 51: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	5,  // 52: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	7,  // 53: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	3,  // 54: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	1,  // 55: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
-	13, // 56: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	15, // 57: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	17, // 58: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	19, // 59: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	21, // 60: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	23, // 61: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	25, // 62: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	27, // 63: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	29, // 64: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	31, // 65: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	33, // 66: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	35, // 67: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	37, // 68: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	39, // 69: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	43, // 70: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	45, // 71: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	47, // 72: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	49, // 73: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	51, // 74: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	41, // 75: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	53, // 76: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	55, // 77: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	57, // 78: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	59, // 79: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
-	61, // 80: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	67, // 81: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
-	63, // 82: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	67, // 83: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	66, // 84: yurt.executor.v1.Executions.Output:output_type -> yurt.executor.v1.OutputResponse
-	69, // 85: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	71, // 86: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	73, // 87: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	75, // 88: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	76, // 89: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	79, // 90: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	76, // 91: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	82, // 92: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	76, // 93: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	76, // 94: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	76, // 95: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	87, // 96: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	89, // 97: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	91, // 98: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	93, // 99: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	50, // [50:100] is the sub-list for method output_type
-	0,  // [0:50] is the sub-list for method input_type
+	26, // 13: yurt.executor.v1.Sandboxes.Health:input_type -> yurt.executor.v1.SandboxHealthRequest
+	28, // 14: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
+	30, // 15: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
+	32, // 16: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
+	34, // 17: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
+	36, // 18: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
+	38, // 19: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
+	40, // 20: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
+	44, // 21: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
+	46, // 22: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
+	48, // 23: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
+	50, // 24: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
+	52, // 25: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
+	42, // 26: yurt.executor.v1.Slots.Retire:input_type -> yurt.executor.v1.RetireSlotsRequest
+	54, // 27: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
+	56, // 28: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
+	58, // 29: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
+	60, // 30: yurt.executor.v1.Contexts.Ask:input_type -> yurt.executor.v1.AskContextRequest
+	62, // 31: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
+	62, // 32: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
+	64, // 33: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	66, // 34: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	67, // 35: yurt.executor.v1.Executions.Output:input_type -> yurt.executor.v1.OutputRequest
+	70, // 36: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	72, // 37: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	74, // 38: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	76, // 39: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	79, // 40: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	80, // 41: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	82, // 42: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	83, // 43: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	85, // 44: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	86, // 45: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	87, // 46: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	88, // 47: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	90, // 48: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	92, // 49: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	94, // 50: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	9,  // 51: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	11, // 52: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	5,  // 53: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	7,  // 54: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	3,  // 55: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	1,  // 56: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
+	13, // 57: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	15, // 58: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	17, // 59: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	19, // 60: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	21, // 61: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	23, // 62: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	25, // 63: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	27, // 64: yurt.executor.v1.Sandboxes.Health:output_type -> yurt.executor.v1.SandboxHealthResponse
+	29, // 65: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	31, // 66: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	33, // 67: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	35, // 68: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	37, // 69: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	39, // 70: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	41, // 71: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	45, // 72: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	47, // 73: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	49, // 74: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	51, // 75: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	53, // 76: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	43, // 77: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	55, // 78: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	57, // 79: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	59, // 80: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	61, // 81: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
+	63, // 82: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	69, // 83: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	65, // 84: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	69, // 85: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	68, // 86: yurt.executor.v1.Executions.Output:output_type -> yurt.executor.v1.OutputResponse
+	71, // 87: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	73, // 88: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	75, // 89: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	77, // 90: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	78, // 91: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	81, // 92: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	78, // 93: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	84, // 94: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	78, // 95: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	78, // 96: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	78, // 97: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	89, // 98: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	91, // 99: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	93, // 100: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	95, // 101: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	51, // [51:102] is the sub-list for method output_type
+	0,  // [0:51] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -5123,7 +5221,7 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   95,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

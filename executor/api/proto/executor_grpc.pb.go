@@ -354,6 +354,7 @@ const (
 	Sandboxes_Pause_FullMethodName         = "/yurt.executor.v1.Sandboxes/Pause"
 	Sandboxes_Resume_FullMethodName        = "/yurt.executor.v1.Sandboxes/Resume"
 	Sandboxes_Stats_FullMethodName         = "/yurt.executor.v1.Sandboxes/Stats"
+	Sandboxes_Health_FullMethodName        = "/yurt.executor.v1.Sandboxes/Health"
 	Sandboxes_ListProcesses_FullMethodName = "/yurt.executor.v1.Sandboxes/ListProcesses"
 	Sandboxes_SignalProcess_FullMethodName = "/yurt.executor.v1.Sandboxes/SignalProcess"
 )
@@ -376,6 +377,8 @@ type SandboxesClient interface {
 	Pause(ctx context.Context, in *PauseSandboxRequest, opts ...grpc.CallOption) (*PauseSandboxResponse, error)
 	Resume(ctx context.Context, in *ResumeSandboxRequest, opts ...grpc.CallOption) (*ResumeSandboxResponse, error)
 	Stats(ctx context.Context, in *SandboxStatsRequest, opts ...grpc.CallOption) (*SandboxStatsResponse, error)
+	// Health asks the sandbox's init whether it answers.
+	Health(ctx context.Context, in *SandboxHealthRequest, opts ...grpc.CallOption) (*SandboxHealthResponse, error)
 	ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error)
 	SignalProcess(ctx context.Context, in *SignalProcessRequest, opts ...grpc.CallOption) (*SignalProcessResponse, error)
 }
@@ -476,6 +479,16 @@ func (c *sandboxesClient) Stats(ctx context.Context, in *SandboxStatsRequest, op
 	return out, nil
 }
 
+func (c *sandboxesClient) Health(ctx context.Context, in *SandboxHealthRequest, opts ...grpc.CallOption) (*SandboxHealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SandboxHealthResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_Health_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sandboxesClient) ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListProcessesResponse)
@@ -514,6 +527,8 @@ type SandboxesServer interface {
 	Pause(context.Context, *PauseSandboxRequest) (*PauseSandboxResponse, error)
 	Resume(context.Context, *ResumeSandboxRequest) (*ResumeSandboxResponse, error)
 	Stats(context.Context, *SandboxStatsRequest) (*SandboxStatsResponse, error)
+	// Health asks the sandbox's init whether it answers.
+	Health(context.Context, *SandboxHealthRequest) (*SandboxHealthResponse, error)
 	ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error)
 	SignalProcess(context.Context, *SignalProcessRequest) (*SignalProcessResponse, error)
 	mustEmbedUnimplementedSandboxesServer()
@@ -546,6 +561,9 @@ func (UnimplementedSandboxesServer) Resume(context.Context, *ResumeSandboxReques
 }
 func (UnimplementedSandboxesServer) Stats(context.Context, *SandboxStatsRequest) (*SandboxStatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
+}
+func (UnimplementedSandboxesServer) Health(context.Context, *SandboxHealthRequest) (*SandboxHealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Health not implemented")
 }
 func (UnimplementedSandboxesServer) ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListProcesses not implemented")
@@ -686,6 +704,24 @@ func _Sandboxes_Stats_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sandboxes_Health_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SandboxHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).Health(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_Health_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).Health(ctx, req.(*SandboxHealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sandboxes_ListProcesses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListProcessesRequest)
 	if err := dec(in); err != nil {
@@ -748,6 +784,10 @@ var Sandboxes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stats",
 			Handler:    _Sandboxes_Stats_Handler,
+		},
+		{
+			MethodName: "Health",
+			Handler:    _Sandboxes_Health_Handler,
 		},
 		{
 			MethodName: "ListProcesses",

@@ -47,6 +47,13 @@ def containers(play: Scenario, step: Json, _: Json) -> Json:
     return {"count": len(found), "read": play.client.container(found[0].id).id == found[0].id}
 
 
+def container(play: Scenario, step: Json, _: Json) -> Json:
+    id = play.client.containers(session_id=box_of(play, step).id)[0].id
+    health, followed = play.client.container_health(id), next(iter(play.client.follow_container_logs(id))).text
+    text = "".join(entry.text for entry in play.client.container_logs(id))
+    return {"answers": health.init_answers, "oom_kills": health.oom_kills, "limit": health.usage.memory_limit_bytes if health.usage else 0, "text": text, "followed": followed}
+
+
 def drain(play: Scenario, step: Json, _: Json) -> Json:
     nodes = Nodes(play.client)
     name = nodes.list()[0].name
@@ -291,7 +298,7 @@ def box_of(play: Scenario, step: Json) -> Sandbox:
 
 OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
     operation.__name__: operation for operation in (
-        health, version, runtimes, containers, drain, template, pool, executions, narrow, sized, changes, logs, metrics, copy_tree, shape_file, watch, converse,
+        health, version, runtimes, containers, container, drain, template, pool, executions, narrow, sized, changes, logs, metrics, copy_tree, shape_file, watch, converse,
         end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, samples, tenants, audit,
     )
 }

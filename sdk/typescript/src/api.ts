@@ -1097,6 +1097,18 @@ export interface components {
             template: string;
             warm?: boolean;
         };
+        SandboxHealth: {
+            /** Format: date-time */
+            at: string;
+            init_answers: boolean;
+            /** Format: double */
+            init_ms?: number;
+            /** Format: int64 */
+            oom_kills: number;
+            reason?: string;
+            state: string;
+            usage?: components["schemas"]["SandboxStats"];
+        };
         SandboxStats: {
             /** Format: date-time */
             at: string;

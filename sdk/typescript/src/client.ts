@@ -1,8 +1,9 @@
 // The connection to one server.
 
 import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problemError } from "./errors.js";
-import type { Container, RuntimeInfo, Status, Version } from "./models.js";
+import type { Container, ContainerHealth, LogBody, LogList, RuntimeInfo, Status, Version } from "./models.js";
 import { platform, type LocalServer } from "./platform/platform.js";
+import { LogEntry } from "./results.js";
 import { EventStream } from "./stream.js";
 import { API, type Query, authorization, encode, newKey, queryOf, segment } from "./wire.js";
 
@@ -12,6 +13,11 @@ const idempotent = ["GET", "PUT", "DELETE"]; // methods whose requests a server 
 /** Options of every call: a signal that interrupts it. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
+}
+
+/** The size of a log: how many bytes of past output, at most. Default 65,536. */
+export interface LogsOptions extends CallOptions {
+  limit?: number;
 }
 
 /** Filters of the list of containers. A container must match all of them. */
@@ -199,6 +205,35 @@ export class Yurt {
   /** Returns a container by its own id, not by the id of its session. */
   async container(id: string, options: CallOptions = {}): Promise<Container> {
     return this.call("GET", `${API}/containers/${segment(id)}`, options);
+  }
+
+  /** Tells whether a sandbox works, and its use of its limits. */
+  async containerHealth(id: string, options: CallOptions = {}): Promise<ContainerHealth> {
+    return this.call("GET", `${API}/containers/${segment(id)}/health`, options);
+  }
+
+  /** Returns the last `limit` bytes of the output of executions in a sandbox, the newest last, and whether there was more. */
+  async containerLogs(id: string, options: LogsOptions = {}): Promise<LogEntry[] & { truncated: boolean }> {
+    return this.logOf(`${API}/containers/${segment(id)}`, options);
+  }
+
+  /** Yields the entries of containerLogs and then new output of executions, until the sandbox has ended. */
+  followContainerLogs(id: string, options: LogsOptions = {}): AsyncGenerator<LogEntry, void, undefined> {
+    return this.followLogOf(`${API}/containers/${segment(id)}`, options);
+  }
+
+  /** Returns the log below a path. */
+  async logOf(path: string, { limit = 65536, signal }: LogsOptions): Promise<LogEntry[] & { truncated: boolean }> {
+    const { logs, truncated } = await this.call<LogList>("GET", `${path}/logs${queryOf({ limit })}`, { signal });
+    return Object.assign((logs ?? []).map((entry) => new LogEntry(entry)), { truncated });
+  }
+
+  /** Follows the log below a path. */
+  async *followLogOf(path: string, { limit = 65536, signal }: LogsOptions): AsyncGenerator<LogEntry, void, undefined> {
+    for await (const entry of this.events<LogBody>("GET", `${path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
+      if (entry.type === "ended") return;
+      yield new LogEntry(entry);
+    }
   }
 
   /** Yields each event of a stream. */

@@ -1,7 +1,7 @@
 // All that the package offers, on every platform.
 
 export { AuditLog, type AuditOptions, type KeyOptions, Keys, type QuotaOptions, Tenants } from "./accounts.js";
-export { type CallOptions, type ClientOptions, type ContainersOptions, Yurt } from "./client.js";
+export { type CallOptions, type ClientOptions, type ContainersOptions, type LogsOptions, Yurt } from "./client.js";
 export {
   AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
 } from "./errors.js";

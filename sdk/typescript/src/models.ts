@@ -7,6 +7,7 @@ type Schemas = components["schemas"];
 export type Artifact = Schemas["Artifact"];
 export type Completion = Schemas["Completion"];
 export type Container = Schemas["Sandbox"];
+export type ContainerHealth = Schemas["SandboxHealth"];
 export type Context = Schemas["Context"];
 export type CreateSessionBody = Schemas["CreateSessionBody"];
 export type CreatedKey = Schemas["CreatedKey"];

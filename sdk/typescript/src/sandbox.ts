@@ -1,15 +1,15 @@
 // Sandboxes.
 
-import { type CallOptions, type ClientOptions, Yurt, unless } from "./client.js";
+import { type CallOptions, type ClientOptions, type LogsOptions, Yurt, unless } from "./client.js";
 import { ConflictError, NotFoundError, YurtError } from "./errors.js";
 import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
 import { follow } from "./follow.js";
 import type {
-  CreatedKey, ExecutionBody, ExecutionSummary, LogBody, LogList, ResourcesBody, ResultBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
+  CreatedKey, ExecutionBody, ExecutionSummary, ResourcesBody, ResultBody, SandboxStats, Session, SessionEvent, SessionList, Transition,
 } from "./models.js";
 import { Contexts, Processes } from "./parts.js";
-import { LogEntry, Result } from "./results.js";
+import { type LogEntry, Result } from "./results.js";
 import { Terminal } from "./terminal.js";
 import { API, type FileMap, filesOf, given, instant, plainObject, queryOf, segment } from "./wire.js";
 
@@ -250,17 +250,13 @@ export class Sandbox {
   }
 
   /** Returns the last `limit` bytes of the output of executions, the newest last, and whether there was more. */
-  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogEntry[] & { truncated: boolean }> {
-    const { logs, truncated } = await this.client.call<LogList>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal });
-    return Object.assign((logs ?? []).map((entry) => new LogEntry(entry)), { truncated });
+  async logs(options: LogsOptions = {}): Promise<LogEntry[] & { truncated: boolean }> {
+    return this.client.logOf(this.#path, options);
   }
 
   /** Yields the entries of logs and then new output of executions, until the sandbox has ended. */
-  async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogEntry, void, undefined> {
-    for await (const entry of this.client.events<LogBody>("GET", `${this.#path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
-      if (entry.type === "ended") return;
-      yield new LogEntry(entry);
-    }
+  followLogs(options: LogsOptions = {}): AsyncGenerator<LogEntry, void, undefined> {
+    return this.client.followLogOf(this.#path, options);
   }
 
   /** Lists the executions in the sandbox that match, newest first, without results; execution(id) has the result. */

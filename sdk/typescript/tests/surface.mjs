@@ -33,6 +33,13 @@ export async function containers(play) {
   return { count: found.length, read: (await play.client.container(found[0].id)).id === found[0].id };
 }
 
+export async function container(play, step) {
+  const [{ id }] = await play.client.containers({ sessionId: boxOf(play, step).id });
+  const { init_answers: answers, oom_kills, usage } = await play.client.containerHealth(id);
+  const text = (await play.client.containerLogs(id)).map((entry) => entry.text).join("");
+  for await (const entry of play.client.followContainerLogs(id)) return { answers, oom_kills, limit: usage.memory_limit_bytes, text, followed: entry.text };
+}
+
 export async function drain(play) {
   const nodes = new Nodes(play.client);
   const { name } = (await nodes.list())[0];

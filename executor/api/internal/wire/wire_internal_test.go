@@ -85,7 +85,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 			t.Errorf("%T: %s", value, diff)
 		}
 	}
-	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.KeptResult), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked), new(yurt.Answer)} {
+	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.KeptResult), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.SandboxHealth), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked), new(yurt.Answer)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
 		data, err := Encode(value)
 		if err != nil {

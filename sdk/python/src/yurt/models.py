@@ -528,6 +528,16 @@ class Sandbox(msgspec.Struct, kw_only=True):
     warm: bool | None = None
 
 
+class SandboxHealth(msgspec.Struct, kw_only=True):
+    at: datetime
+    init_answers: bool
+    init_ms: float | None = None
+    oom_kills: int
+    reason: str | None = None
+    state: str
+    usage: SandboxStats | None = None
+
+
 class SandboxStats(msgspec.Struct, kw_only=True):
     at: datetime
     cpu_limit: float

@@ -17,6 +17,7 @@ from .. import models
 from .._local import LocalServer
 from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment
 from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
+from ..results import LogEntry, LogList, Logs
 from .transport import AsyncAnswer, AsyncTransport
 
 T = TypeVar("T")
@@ -146,6 +147,30 @@ class AsyncYurt:
     async def container(self, id: str) -> models.Sandbox:
         """Returns a container by its own id, not by the id of its session."""
         return await self.call(models.Sandbox, "GET", f"{API}/containers/{segment(id)}")
+
+    async def container_health(self, id: str) -> models.SandboxHealth:
+        """Tells whether a sandbox works, and its use of its limits."""
+        return await self.call(models.SandboxHealth, "GET", f"{API}/containers/{segment(id)}/health")
+
+    async def container_logs(self, id: str, limit: int = 65536) -> Logs:
+        """Returns the last limit bytes of the output of executions in a sandbox, the newest last."""
+        return await self.log_of(f"{API}/containers/{segment(id)}", limit)
+
+    def follow_container_logs(self, id: str, limit: int = 65536) -> AsyncGenerator[LogEntry, None]:
+        """Yields the entries of container_logs and then new output of executions, until the sandbox has ended."""
+        return self.follow_log_of(f"{API}/containers/{segment(id)}", limit)
+
+    async def log_of(self, path: str, limit: int) -> Logs:
+        """Returns the log below a path."""
+        return Logs(await self.call(LogList, "GET", path + "/logs", params={"limit": limit}))
+
+    async def follow_log_of(self, path: str, limit: int) -> AsyncGenerator[LogEntry, None]:
+        """Follows the log below a path."""
+        async for data in self.events(path + "/logs", {"limit": limit, "follow": "true"}):
+            entry = msgspec.json.decode(data, type=LogEntry)
+            if entry.type == "ended":
+                return
+            yield entry
 
     async def events(
         self, path: str, params: Mapping[str, Any] | None = None, *, method: str = "GET", content: bytes | None = None,

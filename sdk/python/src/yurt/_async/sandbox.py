@@ -12,7 +12,7 @@ from .. import _aio as aio
 from .. import models
 from .._wire import API, Bytes, files_of, given, instant, segment
 from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
-from ..results import CreatedKey, Display, Event, LogEntry, LogList, Logs, Result
+from ..results import CreatedKey, Display, Event, LogEntry, Logs, Result
 from .client import AsyncYurt
 from .execution import AsyncExecution, execution_path
 from .files import AsyncFiles
@@ -210,14 +210,11 @@ class AsyncSandbox:
 
     async def logs(self, limit: int = 65536) -> Logs:
         """Returns the last limit bytes of what executions wrote, the newest last."""
-        return Logs(await self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit}))
+        return await self._client.log_of(self._path, limit)
 
     async def follow_logs(self, limit: int = 65536) -> AsyncIterator[LogEntry]:
         """Yields the entries of logs and then new output of executions, until the sandbox has ended."""
-        async for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
-            entry = msgspec.json.decode(data, type=LogEntry)
-            if entry.type == "ended":
-                return
+        async for entry in self._client.follow_log_of(self._path, limit):
             yield entry
 
     async def executions(

@@ -13,7 +13,7 @@ from .. import _sio as aio
 from .. import models
 from .._wire import API, Bytes, files_of, given, instant, segment
 from ..errors import ConflictError, InvalidArgumentError, NotFoundError, YurtError
-from ..results import CreatedKey, Display, Event, LogEntry, LogList, Logs, Result
+from ..results import CreatedKey, Display, Event, LogEntry, Logs, Result
 from .client import Yurt
 from .execution import Execution, execution_path
 from .files import Files
@@ -211,14 +211,11 @@ class Sandbox:
 
     def logs(self, limit: int = 65536) -> Logs:
         """Returns the last limit bytes of what executions wrote, the newest last."""
-        return Logs(self._client.call(LogList, "GET", self._path + "/logs", params={"limit": limit}))
+        return self._client.log_of(self._path, limit)
 
     def follow_logs(self, limit: int = 65536) -> Iterator[LogEntry]:
         """Yields the entries of logs and then new output of executions, until the sandbox has ended."""
-        for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
-            entry = msgspec.json.decode(data, type=LogEntry)
-            if entry.type == "ended":
-                return
+        for entry in self._client.follow_log_of(self._path, limit):
             yield entry
 
     def executions(
