@@ -46,6 +46,7 @@ const (
 	CodeTemplateExists       Code = "template_exists"        // a template of that name exists
 	CodeTemplateInUse        Code = "template_in_use"        // other templates extend it
 	CodeIdempotencyConflict  Code = "idempotency_conflict"   // the Idempotency-Key was used with another request
+	CodePreconditionFailed   Code = "precondition_failed"    // a file or a template is not the one that the request is for
 	CodeForbidden            Code = "forbidden"              // the caller may not do this, such as a page of another origin
 	CodeUnauthenticated      Code = "unauthenticated"        // the server asks for an API key, and the request has no valid one
 	CodeKeyNotFound          Code = "key_not_found"          // no such API key
@@ -110,6 +111,7 @@ func Codes() []Code {
 		CodeTemplateExists,
 		CodeTemplateInUse,
 		CodeIdempotencyConflict,
+		CodePreconditionFailed,
 		CodeForbidden,
 		CodeUnauthenticated,
 		CodeKeyNotFound,
@@ -149,6 +151,8 @@ type Error struct {
 	Field   string // dotted path of the offending input, such as "resources.memory"; may be empty
 	// RetryAfter is how long to wait before asking again; 0 when that is not known.
 	RetryAfter time.Duration
+	// ETag is the present one, of a [CodePreconditionFailed] error; empty if there is no such file or template.
+	ETag string
 	// Quota is the quota that is exceeded, of a [CodeQuotaExceeded] error.
 	Quota *QuotaUse
 	cause error

@@ -2,6 +2,7 @@ package yurt
 
 import (
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -57,11 +58,46 @@ type FileInfo struct {
 	Mode    FileMode  `json:"mode"`
 	IsDir   bool      `json:"is_dir"`
 	ModTime time.Time `json:"mod_time"`
+	ETag    string    `json:"etag,omitempty"`   // of a regular file; it changes with the content
 	Target  string    `json:"target,omitempty"` // of a link; it may lead anywhere, and Yurt never follows it out of the workspace
+}
+
+// Condition says of which file or template a request is, so that the request replaces no other one. The zero value allows each. The texts
+// are ETags, or "*" for any.
+type Condition struct {
+	Match     []string // one of them is the present one's
+	NoneMatch []string // the present one has another; "*": there is no such file or template
+}
+
+// IsZero reports whether the condition allows each file or template.
+func (c Condition) IsZero() bool { return len(c.Match) == 0 && len(c.NoneMatch) == 0 }
+
+// Check returns a [CodePreconditionFailed] error unless the condition allows the present ETag, which is empty where there is no such file
+// or template. The name is for the error.
+func (c Condition) Check(name, etag string) error {
+	has := func(list []string) bool {
+		return etag != "" && (slices.Contains(list, "*") || slices.Contains(list, etag))
+	}
+	refuse := func(field, format string, args ...any) error {
+		err := FieldErrorf(CodePreconditionFailed, field, format, args...)
+		err.ETag = etag
+		return err
+	}
+	switch {
+	case len(c.Match) > 0 && etag == "":
+		return refuse("If-Match", "there is no %s; leave If-Match out to make it", name)
+	case len(c.Match) > 0 && !has(c.Match):
+		return refuse("If-Match", "%s has changed: its ETag is %s; read it, apply the change to that, and send the new ETag", name, etag)
+	case has(c.NoneMatch):
+		return refuse("If-None-Match", "%s is there, with the ETag %s; choose another name, or replace it with If-Match", name, etag)
+	}
+	return nil
 }
 
 // WriteOptions say how a file is written.
 type WriteOptions struct {
+	// If is the condition under which a file is replaced. It is not for an append, which loses no content.
+	If Condition
 	// Append adds to the file. Other writes replace the file, at once and whole.
 	Append bool
 	// Mode of the file; 0 means that of the file that is there, or 0644.

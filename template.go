@@ -167,10 +167,17 @@ func OfferedHostPaths() []string {
 	return paths
 }
 
+// ETag names the template with all that is shown of it, so also its pool.
+func (t Template) ETag() string { return `"` + t.hash()[:32] + `"` }
+
 // Digest names everything that is derived from the template: equal templates have equal digests,
 // even if their sources differ.
 func (t Template) Digest() string {
 	t.WarmPool = WarmPool{} // the size of the pool does not change a sandbox
+	return t.hash()
+}
+
+func (t Template) hash() string {
 	// Maps marshal with sorted keys and every field can be marshalled, so the bytes are canonical
 	// and the error is impossible.
 	data, err := json.Marshal(t)

@@ -49,19 +49,34 @@ func (c *Catalog) CreateTemplate(ctx context.Context, t yurt.Template, tell func
 	return t, c.PushTemplates(ctx, []yurt.Template{t}, false, tell)
 }
 
-// ReplaceTemplate gives a name another template, or its first. Sessions go on as they began; the
-// warm pool is filled anew.
-func (c *Catalog) ReplaceTemplate(ctx context.Context, name string, t yurt.Template, tell func(string) error) (yurt.Template, error) {
+// ReplaceTemplate gives a name another template, or its first, under a condition that holds until then. Sessions go on as they began;
+// the warm pool is filled anew.
+func (c *Catalog) ReplaceTemplate(ctx context.Context, name string, t yurt.Template, condition yurt.Condition, tell func(string) error) (yurt.Template, error) {
 	if t.Name != name {
 		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "the template is called %.80q and the path says %.80q; give the same name in both", t.Name, name)
 	}
-	return t, c.PushTemplates(ctx, []yurt.Template{t}, true, tell)
+	return t, c.put(ctx, []yurt.Template{t}, func(t yurt.Template, there *yurt.Template) error {
+		if there == nil {
+			return condition.Check("template "+t.Name, "")
+		}
+		return condition.Check("template "+t.Name, there.ETag())
+	}, tell)
 }
 
 // PushTemplates adds templates, which package hcl has decoded and validated: all of them or not one. Templates whose
 // name is taken are refused, or replaced. Templates with packages are added when a node has installed these; the
 // output of the package managers is passed on.
 func (c *Catalog) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
+	return c.put(ctx, templates, func(t yurt.Template, there *yurt.Template) error {
+		if there == nil || replace {
+			return nil
+		}
+		return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name, or replace it", t.Name)
+	}, tell)
+}
+
+// put stores templates that a check allows: before packages are installed, and when they are.
+func (c *Catalog) put(ctx context.Context, templates []yurt.Template, check contract.TemplateCheck, tell func(string) error) error {
 	there, err := c.Templates(ctx)
 	if err != nil {
 		return err
@@ -75,12 +90,14 @@ func (c *Catalog) PushTemplates(ctx context.Context, templates []yurt.Template, 
 		if slices.ContainsFunc(templates[:i], func(other yurt.Template) bool { return other.Name == t.Name }) {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "template %s is given twice", t.Name)
 		}
-		if !replace && slices.Contains(names[:len(there)], t.Name) {
-			if _, builtIn := c.builtIn[t.Name]; !builtIn {
-				return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name, or replace it", t.Name)
-			}
-		}
 		if err := c.validateTemplate(t, names, runtimes); err != nil {
+			return err
+		}
+		var old *yurt.Template
+		if at := slices.Index(names[:len(there)], t.Name); at >= 0 {
+			old = &there[at]
+		}
+		if err := check(t, old); err != nil {
 			return err
 		}
 	}
@@ -97,7 +114,7 @@ func (c *Catalog) PushTemplates(ctx context.Context, templates []yurt.Template, 
 			return err
 		}
 	}
-	return c.store.PutTemplates(ctx, templates, replace)
+	return c.store.PutTemplates(ctx, templates, check)
 }
 
 // DeleteTemplate removes a template that a user made. Sessions go on as they began; its warm pool

@@ -1,7 +1,10 @@
 package controller_test
 
 import (
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/yurtrun/yurt"
@@ -60,11 +63,11 @@ func TestSessionsOutliveTheirTemplate(t *testing.T) {
 			t.Errorf("code in the session %s: language %q, error %v", when, e.Language, err)
 		}
 	}
-	if _, err := w.ReplaceTemplate(ctx, "mine", yurt.Template{Name: "mine", Runtimes: []string{"node"}}, quiet); err != nil {
+	if _, err := w.ReplaceTemplate(ctx, "mine", yurt.Template{Name: "mine", Runtimes: []string{"node"}}, yurt.Condition{}, quiet); err != nil {
 		t.Fatal(err)
 	}
 	runs("after its template was replaced")
-	_, err = w.ReplaceTemplate(ctx, "mine", yurt.Template{Name: "other"}, quiet)
+	_, err = w.ReplaceTemplate(ctx, "mine", yurt.Template{Name: "other"}, yurt.Condition{}, quiet)
 	wantCode(t, err, yurt.CodeInvalidArgument)
 	if err := w.DeleteTemplate(ctx, "mine"); err != nil {
 		t.Fatal(err)
@@ -92,5 +95,34 @@ func TestDefaultTemplate(t *testing.T) {
 	_, err = w.Execute(t.Context(), shell.ID, execution.Request{Code: "x", Language: "js"})
 	if wantCode(t, err, yurt.CodeLanguageNotSupported); err != nil && !strings.Contains(err.Error(), "template that has it: default, polyglot") {
 		t.Errorf("the error does not name the templates: %v", err)
+	}
+}
+
+// TestTemplateChangesAtOnce: of many clients that replace the template that they have read, one does, and the others are told.
+func TestTemplateChangesAtOnce(t *testing.T) {
+	w := testWorld(t)
+	first, err := w.CreateTemplate(t.Context(), yurt.Template{Name: "mine"}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var replaced, refused atomic.Int64
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			next := yurt.Template{Name: "mine", Description: strconv.Itoa(n)}
+			_, err := w.ReplaceTemplate(t.Context(), "mine", next, yurt.Condition{Match: []string{first.ETag()}}, quiet)
+			switch yurt.CodeOf(err) {
+			case "":
+				replaced.Add(1)
+			case yurt.CodePreconditionFailed:
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if replaced.Load() != 1 || refused.Load() != 19 {
+		t.Errorf("%d clients replaced the template and %d were refused, want 1 and 19", replaced.Load(), refused.Load())
 	}
 }

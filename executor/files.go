@@ -19,7 +19,7 @@ func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*workspace.Di
 }
 
 // WriteFile replaces the file at path in the sandbox's workspace with the content,
-// atomically, or adds to it, making parent directories. It reads at most
+// atomically, or adds to it, making parent directories. The condition holds until then. It reads at most
 // [yurt.MaxFileBytes].
 func (e *Executor) WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
 	files, err := e.filesOf(ctx, sandboxID)
@@ -29,7 +29,7 @@ func (e *Executor) WriteFile(ctx context.Context, sandboxID, path string, conten
 	if options.Append {
 		return files.Append(path, content, yurt.MaxFileBytes, fs.FileMode(options.Mode))
 	}
-	return files.Write(path, content, yurt.MaxFileBytes, fs.FileMode(options.Mode))
+	return files.WriteIf(path, content, yurt.MaxFileBytes, fs.FileMode(options.Mode), options.If)
 }
 
 // ReadFile opens a span of the regular file at path in the sandbox's workspace. The

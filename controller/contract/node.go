@@ -68,7 +68,7 @@ type ContextNode interface {
 // FileNode reaches the files of a sandbox's workspace, and no file outside of it, past all links.
 type FileNode interface {
 	// WriteFile replaces the file at path with the content, atomically, or adds to
-	// it, making parent directories. It reads at most [yurt.MaxFileBytes].
+	// it, making parent directories. A condition holds until the content is there. It reads at most [yurt.MaxFileBytes].
 	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error)
 	// ReadFile opens a span of the regular file at path. The caller closes it.
 	ReadFile(ctx context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error)

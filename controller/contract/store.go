@@ -163,11 +163,15 @@ type ResultStore interface {
 	DeleteResults(ctx context.Context, sessionID string) error
 }
 
+// TemplateCheck decides whether a template is stored in place of the one of its name, which is nil if the name is free. It runs inside the
+// store's transaction, must be quick and must not call the store. It may run more than once.
+type TemplateCheck func(t yurt.Template, there *yurt.Template) error
+
 // TemplateStore keeps the templates that users made.
 type TemplateStore interface {
-	// PutTemplates adds the templates, all of them or not one. A name that is taken is a [yurt.CodeTemplateExists]
-	// error; with replace the template that has it is replaced.
-	PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error
+	// PutTemplates adds the templates, all of them or not one, and replaces those of their names, unless check, which may be nil,
+	// returns an error, which is returned unchanged.
+	PutTemplates(ctx context.Context, templates []yurt.Template, check TemplateCheck) error
 	// DeleteTemplate removes a template, and the size that its warm pool was given. One that
 	// others extend is a [yurt.CodeTemplateInUse] error that names them.
 	DeleteTemplate(ctx context.Context, name string) error

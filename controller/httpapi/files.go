@@ -43,6 +43,8 @@ type (
 		FileParams
 		Append    bool   `query:"append" doc:"Append the body to the file instead of replacing it."`
 		Directory bool   `query:"directory" doc:"Create a directory and missing parent directories. The request has no body."`
+		Match     string `header:"If-Match" maxLength:"4096" doc:"ETags, or * for any. The file is replaced only if it has one of them; otherwise the answer is 412 with the present ETag. Not with append or directory."`
+		NoneMatch string `header:"If-None-Match" maxLength:"4096" doc:"With * the file is written only if it does not exist. Not with append or directory."`
 		Mode      string `query:"mode" pattern:"^(0*[0-7]{1,3})?$" patternDescription:"three octal digits, such as 644" doc:"Permission bits in octal, such as 755. Default: those of the existing file, else 644, and 755 for a directory."`
 		rawRequest
 	}
@@ -77,7 +79,11 @@ type (
 		Files      []yurt.FileInfo `json:"files" doc:"Sorted by name, a directory before its contents. Links are not followed."`
 		NextCursor string          `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
-	fileOutput      struct{ Body yurt.FileInfo }
+	fileOutput    struct{ Body yurt.FileInfo }
+	putFileOutput struct {
+		ETag string `header:"ETag" doc:"Of the file."`
+		Body yurt.FileInfo
+	}
 	listFilesOutput struct{ Body fileList }
 )
 
@@ -86,7 +92,9 @@ func (a *API) registerFiles() {
 	register(a, huma.Operation{
 		OperationID: "put-file", Method: http.MethodPut, Path: path, DefaultStatus: http.StatusCreated,
 		Summary: "Write a file, or make a directory", Tags: []string{tagFiles},
-		Description: "Replaces the file with the body in one step, or appends the body to it. A failed replacement leaves the old file unchanged. Missing directories are created. At most 16Gi.",
+		Description: "Replaces the file with the body in one step, or appends the body to it. A failed replacement leaves the old file unchanged. Missing directories are created. At most 16Gi. " +
+			"With `If-Match` the file is replaced only if it is still the one that you read, so that no change of another client is lost. A program in the session can change it at any time.",
+		Responses: map[string]*huma.Response{"412": preconditionFailed(a)},
 	}, a.putFile)
 	a.documentBody(a.registered(http.MethodPut, path), binaryContent(typeOctetStream))
 	a.registered(http.MethodPut, path).RequestBody.Required = false // a directory has no body
@@ -121,26 +129,32 @@ func binaryContent(mediaType string) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{mediaType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
 }
 
-func (a *API) putFile(ctx context.Context, in *putFileInput) (*fileOutput, error) {
+func (a *API) putFile(ctx context.Context, in *putFileInput) (*putFileOutput, error) {
 	var options yurt.WriteOptions
+	condition, err := conditional.Condition(in.Match, in.NoneMatch)
+	if err != nil {
+		return nil, err
+	}
+	if !condition.IsZero() && (in.Append || in.Directory) {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "If-Match", "only a file that is replaced can have a condition; leave If-Match and If-None-Match out, or append and directory")
+	}
 	if in.Mode != "" {
-		var err error
 		if options.Mode, err = yurt.ParseFileMode("mode", in.Mode); err != nil {
 			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "mode", "the value is not a file mode; give three octal digits, such as 644")
 		}
 	}
 	if in.Directory {
 		info, err := a.ctl.MakeDir(ctx, in.ID, in.Path, options.Mode)
-		return &fileOutput{Body: info}, err
+		return &putFileOutput{Body: info}, err
 	}
 	if in.request.ContentLength > yurt.MaxFileBytes {
 		return nil, yurt.FieldErrorf(yurt.CodeFileTooLarge, "path", "the file is larger than the %s that are allowed", yurt.Size(yurt.MaxFileBytes))
 	}
-	options.Append = in.Append
+	options.Append, options.If = in.Append, condition
 	body := &uploadReader{from: in.request.Body, conn: in.conn}
 	info, err := a.ctl.WriteFile(ctx, in.ID, in.Path, body, options)
 	body.done()
-	return &fileOutput{Body: info}, body.explain(err, in.Append)
+	return &putFileOutput{ETag: info.ETag, Body: info}, body.explain(err, in.Append)
 }
 
 // uploadReader reads a body that may take long, but must not stall.
@@ -182,7 +196,7 @@ func (a *API) getFile(ctx context.Context, in *getFileInput) (*huma.StreamRespon
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer content.Close()
-		if conditional.NotModified(ctx, in.Has, conditional.FileTag(info)) {
+		if conditional.NotModified(ctx, in.Has, info.ETag) {
 			return
 		}
 		start, length, _ := span.In(info.Size)

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/conditional"
 	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
@@ -32,6 +33,7 @@ type problem struct {
 	RequestID string          `json:"request_id,omitempty" doc:"The request's id in the server's log."`
 
 	retryAfter time.Duration // a header
+	etag       string        // likewise
 }
 
 // problemDetail is one of several errors.
@@ -54,6 +56,9 @@ func (p *problem) ContentType(string) string { return typeProblem }
 func (p *problem) GetHeaders() http.Header {
 	if p.Status == http.StatusUnauthorized {
 		return http.Header{"Www-Authenticate": {"Bearer"}}
+	}
+	if p.etag != "" {
+		return http.Header{"Etag": {p.etag}}
 	}
 	if p.retryAfter > 0 || p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		seconds := math.Ceil(cmp.Or(p.retryAfter, retryAfter).Seconds())
@@ -85,7 +90,7 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 			a.log.ErrorContext(ctx, "request failed", "request_id", requestID(ctx), "error", err)
 		}
 		p := newProblem(ctx, coded.Code, coded.Field, coded.Message)
-		p.retryAfter, p.Quota = coded.RetryAfter, coded.Quota
+		p.retryAfter, p.etag, p.Quota = coded.RetryAfter, coded.ETag, coded.Quota
 		return p
 	}
 	switch code := yurt.CodeOf(err); code {
@@ -157,6 +162,14 @@ func detailOf(detail *huma.ErrorDetail) problemDetail {
 		code = yurt.CodeLimitOutOfRange
 	}
 	return problemDetail{Code: code, Message: detail.Message, Location: detail.Location}
+}
+
+// preconditionFailed documents the answer to a request for another version of a file or a template than the present one.
+func preconditionFailed(a *API) *huma.Response {
+	return &huma.Response{
+		Description: "The file or template is not the one that If-Match or If-None-Match names. The ETag is the present one, if there is any.",
+		Headers:     conditional.Headers(), Content: map[string]*huma.MediaType{typeProblem: {Schema: schemaOf[problem](a, "Problem")}},
+	}
 }
 
 // writeProblem answers a request that reached no operation.

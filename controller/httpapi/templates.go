@@ -46,8 +46,10 @@ type (
 		templateSource
 	}
 	replaceTemplateInput struct {
-		ID     string `path:"id" doc:"Name of the template." example:"python-large"`
-		Accept string `header:"Accept" hidden:"true"`
+		ID        string `path:"id" doc:"Name of the template." example:"python-large"`
+		Accept    string `header:"Accept" hidden:"true"`
+		Match     string `header:"If-Match" maxLength:"4096" doc:"ETags, or * for any. The template is replaced only if it has one of them; otherwise the answer is 412 with the present ETag."`
+		NoneMatch string `header:"If-None-Match" maxLength:"4096" doc:"With * the template is created only if its name is free."`
 		templateSource
 	}
 	pushInput struct {
@@ -128,7 +130,7 @@ func (a *API) registerTemplates() {
 		OperationID: "replace-template", Method: http.MethodPut, Path: templatePath,
 		Summary: "Replace a template, or create it", Tags: []string{TagTemplates},
 		Description: "The body is the same as for creating the template, with the same name. Existing sessions keep their version of the template. The warm pool is refilled. Templates that extend this one do not change." + howTemplates,
-		Responses:   a.templateResponses("200", "The template, or with `Accept: text/event-stream` the progress.", schemaOf[yurt.Template](a, "Template")),
+		Responses:   replaceResponses(a),
 	}, a.replaceTemplate)
 	register(a, huma.Operation{
 		OperationID: "delete-template", Method: http.MethodDelete, Path: templatePath, DefaultStatus: http.StatusNoContent,
@@ -163,6 +165,13 @@ func (a *API) templateResponses(status, description string, schema *huma.Schema)
 		all["200"] = &huma.Response{Description: "With `Accept: text/event-stream`: the progress.", Content: map[string]*huma.MediaType{}}
 	}
 	all["200"].Content[typeEventStream] = &huma.MediaType{Schema: eventSchema(schemaOf[templateEvent](a, "TemplateEvent"))}
+	return all
+}
+
+func replaceResponses(a *API) map[string]*huma.Response {
+	all := a.templateResponses("200", "The template, or with `Accept: text/event-stream` the progress.", schemaOf[yurt.Template](a, "Template"))
+	all["200"].Headers = conditional.Headers()
+	all["412"] = preconditionFailed(a)
 	return all
 }
 
@@ -206,12 +215,8 @@ func (a *API) getTemplate(ctx context.Context, in *getTemplateInput) (*huma.Stre
 	if err != nil {
 		return nil, err
 	}
-	tag, err := conditional.TemplateTag(t)
-	if err != nil {
-		return nil, err
-	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		if !conditional.NotModified(ctx, in.Has, tag) {
+		if !conditional.NotModified(ctx, in.Has, t.ETag()) {
 			respond(http.StatusOK, t).Body(ctx)
 		}
 	}}, nil
@@ -239,13 +244,17 @@ func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*hum
 }
 
 func (a *API) replaceTemplate(ctx context.Context, in *replaceTemplateInput) (*huma.StreamResponse, error) {
+	condition, err := conditional.Condition(in.Match, in.NoneMatch)
+	if err != nil {
+		return nil, err
+	}
 	parsed, err := a.parseTemplate(ctx, in.templateSource)
 	if err != nil {
 		return nil, err
 	}
 	return a.followTemplate(ctx, in.Accept, &templateEvent{Type: "created", Template: &parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
-		t, err := a.ctl.ReplaceTemplate(ctx, in.ID, parsed, tell)
-		return respond(http.StatusOK, t), err
+		t, err := a.ctl.ReplaceTemplate(ctx, in.ID, parsed, condition, tell)
+		return respond(http.StatusOK, t, "ETag", t.ETag()), err
 	})
 }
 

@@ -59,6 +59,8 @@ type fileInput struct {
 	Text      string `json:"text"`
 	Append    bool   `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
 	Mode      *mode  `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
+	IfMatch   string `json:"if_match,omitempty" jsonschema:"Replace the file only if this is its etag, so that no other change is lost; * for any file that is there. Not with append."`
+	IfAbsent  bool   `json:"if_absent,omitempty" jsonschema:"Write only a file that is not there. Not with append."`
 }
 
 // fileOutput describes a file.
@@ -69,12 +71,13 @@ type fileOutput struct {
 	Mode       string    `json:"mode"`
 	ModifiedAt time.Time `json:"modified_at"`
 	Target     string    `json:"target,omitempty" jsonschema:"Of a link."`
+	ETag       string    `json:"etag,omitempty" jsonschema:"Changes with the content; if_match of a later write takes it."`
 	URI        string    `json:"resource_uri,omitempty" jsonschema:"The resource that is the whole file."`
 }
 
 func newFileOutput(sandboxID string, info yurt.FileInfo) fileOutput {
 	out := fileOutput{
-		Path: info.Path, Type: string(info.Type), Size: info.Size, Mode: info.Mode.String(), ModifiedAt: info.ModTime, Target: info.Target,
+		Path: info.Path, Type: string(info.Type), Size: info.Size, Mode: info.Mode.String(), ModifiedAt: info.ModTime, Target: info.Target, ETag: info.ETag,
 	}
 	if info.Type == yurt.FileRegular || info.Type == "" {
 		out.Type, out.URI = string(yurt.FileRegular), fileURI(sandboxID, info.Path)
@@ -83,7 +86,7 @@ func newFileOutput(sandboxID string, info yurt.FileInfo) fileOutput {
 }
 
 func (s *Server) writeFile(ctx context.Context, _ call, in fileInput) (fileOutput, []sdk.Content, error) {
-	return s.put(ctx, in.SandboxID, in.Path, strings.NewReader(in.Text), in.Append, in.Mode)
+	return s.put(ctx, in.SandboxID, in.Path, strings.NewReader(in.Text), writing{in.Append, in.Mode, in.IfMatch, in.IfAbsent})
 }
 
 type uploadInput struct {
@@ -92,16 +95,43 @@ type uploadInput struct {
 	Data      base64Data `json:"data_base64" jsonschema:"The bytes, in base64."`
 	Append    bool       `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
 	Mode      *mode      `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
+	IfMatch   string     `json:"if_match,omitempty" jsonschema:"Replace the file only if this is its etag, so that no other change is lost; * for any file that is there. Not with append."`
+	IfAbsent  bool       `json:"if_absent,omitempty" jsonschema:"Write only a file that is not there. Not with append."`
 }
 
 func (s *Server) uploadFile(ctx context.Context, _ call, in uploadInput) (fileOutput, []sdk.Content, error) {
-	return s.put(ctx, in.SandboxID, in.Path, bytes.NewReader(in.Data), in.Append, in.Mode)
+	return s.put(ctx, in.SandboxID, in.Path, bytes.NewReader(in.Data), writing{in.Append, in.Mode, in.IfMatch, in.IfAbsent})
 }
 
-func (s *Server) put(ctx context.Context, sandboxID, name string, content io.Reader, appends bool, bits *mode) (fileOutput, []sdk.Content, error) {
-	options := yurt.WriteOptions{Append: appends}
-	if bits != nil {
-		options.Mode = yurt.FileMode(*bits)
+// writing says how a file is written.
+type writing struct {
+	appends  bool
+	mode     *mode
+	ifMatch  string
+	ifAbsent bool
+}
+
+func (w writing) options() (yurt.WriteOptions, error) {
+	options := yurt.WriteOptions{Append: w.appends}
+	if w.mode != nil {
+		options.Mode = yurt.FileMode(*w.mode)
+	}
+	if w.ifMatch != "" {
+		options.If.Match = []string{w.ifMatch}
+	}
+	if w.ifAbsent {
+		options.If.NoneMatch = []string{"*"}
+	}
+	if w.appends && !options.If.IsZero() {
+		return options, yurt.FieldErrorf(yurt.CodeInvalidArgument, "if_match", "only a file that is replaced can have a condition; leave if_match and if_absent out, or append")
+	}
+	return options, nil
+}
+
+func (s *Server) put(ctx context.Context, sandboxID, name string, content io.Reader, w writing) (fileOutput, []sdk.Content, error) {
+	options, err := w.options()
+	if err != nil {
+		return fileOutput{}, nil, err
 	}
 	info, err := s.config.Files.WriteFile(ctx, sandboxID, name, content, options)
 	return newFileOutput(sandboxID, info), nil, err
@@ -119,6 +149,7 @@ type readOutput struct {
 	Size       int64  `json:"size" jsonschema:"Bytes of the whole file."`
 	Text       string `json:"text"`
 	NextOffset int64  `json:"next_offset,omitempty" jsonschema:"Where the rest begins, if there is more."`
+	ETag       string `json:"etag,omitempty" jsonschema:"Changes with the content; if_match of a later write takes it."`
 	URI        string `json:"resource_uri"`
 }
 
@@ -138,7 +169,7 @@ func (s *Server) readFile(ctx context.Context, _ call, in readInput) (readOutput
 	if !isText(data) {
 		return readOutput{}, nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "path", "the file is not text in UTF-8; download_file returns its bytes")
 	}
-	out := readOutput{Path: info.Path, Size: info.Size, Text: string(data), URI: fileURI(in.SandboxID, info.Path)}
+	out := readOutput{Path: info.Path, Size: info.Size, Text: string(data), ETag: info.ETag, URI: fileURI(in.SandboxID, info.Path)}
 	content := []sdk.Content{&sdk.TextContent{Text: out.Text}}
 	if end < info.Size {
 		out.NextOffset = end

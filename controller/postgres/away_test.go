@@ -186,7 +186,7 @@ func TestAnswerOfACommitIsLost(t *testing.T) {
 				t.Errorf("the lease is taken: %v, error %v", ok, err)
 			}
 			proxy.next(test.cut)
-			if err := store.PutTemplates(t.Context(), []yurt.Template{{Name: "a"}}, false); err != nil {
+			if err := store.PutTemplates(t.Context(), []yurt.Template{{Name: "a"}}, nil); err != nil {
 				t.Error(err)
 			}
 			if !proxy.used() {

@@ -2,17 +2,17 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 // PutTemplates implements contract.TemplateStore.
-func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
+func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, check contract.TemplateCheck) error {
 	bodies := make([]string, len(templates))
 	for i, t := range templates {
 		var err error
@@ -23,8 +23,8 @@ func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, rep
 	var there []yurt.Template
 	return s.transact(ctx, "adding templates", readTemplates(&there), func(writes *pgx.Batch) error {
 		for i, t := range templates {
-			if !replace && slices.ContainsFunc(there, func(other yurt.Template) bool { return other.Name == t.Name }) {
-				return record.TemplateExists(t.Name)
+			if err := record.MayPut(t, there, check); err != nil {
+				return err
 			}
 			queue(writes, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
 				t.Name, bodies[i], time.Now().UnixNano())

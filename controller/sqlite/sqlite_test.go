@@ -88,7 +88,7 @@ func TestQuotaConformance(t *testing.T) {
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#% name.db")
 	first := open(t, path)
-	if err := first.PutTemplates(t.Context(), []yurt.Template{{Name: "kept"}}, false); err != nil {
+	if err := first.PutTemplates(t.Context(), []yurt.Template{{Name: "kept"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	left := t.TempDir()
@@ -197,7 +197,7 @@ func TestMoreThanIsKept(t *testing.T) {
 func TestFileIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	store := open(t, filepath.Join(dir, "yurt.db"))
-	if err := store.PutTemplates(t.Context(), []yurt.Template{{Name: "a"}}, false); err != nil {
+	if err := store.PutTemplates(t.Context(), []yurt.Template{{Name: "a"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)

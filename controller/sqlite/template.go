@@ -8,31 +8,30 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 const selectTemplate = "SELECT body FROM templates WHERE name = ?"
 
 // PutTemplates implements contract.TemplateStore.
-func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
-	statement := "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if replace {
-		statement = "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
-	}
+func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, check contract.TemplateCheck) error {
+	const statement = "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 	return s.write.transact(ctx, func(tx *transaction) error {
+		there, err := s.Templates(tx.ctx) // this transaction alone writes meanwhile
+		if err != nil {
+			return err
+		}
 		for _, t := range templates {
+			if err := record.MayPut(t, there, check); err != nil {
+				return err
+			}
 			body, err := record.EncodeTemplate(t)
 			if err != nil {
 				return err
 			}
-			result, err := tx.exec(statement, t.Name, body, time.Now().UnixNano())
-			if err != nil {
+			if _, err := tx.exec(statement, t.Name, body, time.Now().UnixNano()); err != nil {
 				return fmt.Errorf("adding a template: %w", err)
-			}
-			if added, err := result.RowsAffected(); err != nil {
-				return fmt.Errorf("adding a template: %w", err)
-			} else if added == 0 {
-				return record.TemplateExists(t.Name)
 			}
 		}
 		return nil

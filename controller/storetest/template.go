@@ -8,6 +8,14 @@ import (
 	"github.com/yurtrun/yurt/controller/contract"
 )
 
+// refuseTaken is the check of a request that makes templates.
+func refuseTaken(t yurt.Template, there *yurt.Template) error {
+	if there != nil {
+		return yurt.Errorf(yurt.CodeTemplateExists, "template %s exists", t.Name)
+	}
+	return nil
+}
+
 func testTemplates(t *testing.T, store contract.Store) {
 	ctx := t.Context()
 	b := yurt.Template{
@@ -18,10 +26,10 @@ func testTemplates(t *testing.T, store contract.Store) {
 	a := b
 	a.Name = "a"
 	a.Extends = "b"
-	if err := store.PutTemplates(ctx, []yurt.Template{b, a}, false); err != nil {
+	if err := store.PutTemplates(ctx, []yurt.Template{b, a}, refuseTaken); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, store.PutTemplates(ctx, []yurt.Template{{Name: "c"}, {Name: "a"}}, false), yurt.CodeTemplateExists)
+	wantCode(t, store.PutTemplates(ctx, []yurt.Template{{Name: "c"}, {Name: "a"}}, refuseTaken), yurt.CodeTemplateExists)
 	got, err := store.Template(ctx, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +49,17 @@ func testTemplatesGo(t *testing.T, store contract.Store, b yurt.Template) {
 	ctx := t.Context()
 	b.Description, b.Extends = "another", ""
 	c := yurt.Template{Name: "c", Runtimes: []string{}}
-	if err := store.PutTemplates(ctx, []yurt.Template{b, c}, true); err != nil {
+	seen := map[string]string{} // descriptions of the templates that are there, by name
+	look := func(t yurt.Template, there *yurt.Template) error {
+		if seen[t.Name] = ""; there != nil {
+			seen[t.Name] = there.Description
+		}
+		return nil
+	}
+	if err := store.PutTemplates(ctx, []yurt.Template{b, c}, look); err != nil {
 		t.Fatal(err)
 	}
+	wantEqual(t, "templates that a check was shown", seen, map[string]string{"b": "d", "c": ""})
 	err := store.DeleteTemplate(ctx, "b")
 	if wantCode(t, err, yurt.CodeTemplateInUse); err != nil && !strings.Contains(err.Error(), "extended by a;") {
 		t.Errorf("the error does not name the template: %v", err)

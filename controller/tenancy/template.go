@@ -7,6 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -31,7 +32,7 @@ func shown(tenant string, t yurt.Template) (_ yurt.Template, ok bool) {
 }
 
 // PutTemplates implements contract.TemplateStore.
-func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
+func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, check contract.TemplateCheck) error {
 	if err := free(ctx); err != nil {
 		return err
 	}
@@ -46,7 +47,17 @@ func (d *divided) PutTemplates(ctx context.Context, templates []yurt.Template, r
 		}
 		list[i] = stored(tenant, t)
 	}
-	return plainNames(tenant, d.all.PutTemplates(ctx, list, replace))
+	if check == nil {
+		return d.all.PutTemplates(ctx, list, nil)
+	}
+	return d.all.PutTemplates(ctx, list, func(t yurt.Template, there *yurt.Template) error {
+		t, _ = shown(tenant, t)
+		if there != nil {
+			own, _ := shown(tenant, *there)
+			there = &own
+		}
+		return check(t, there)
+	})
 }
 
 // DeleteTemplate implements contract.TemplateStore.

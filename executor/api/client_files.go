@@ -13,11 +13,17 @@ import (
 func (c *Client) WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
 	ctx, cancel := context.WithCancel(ctx) // which the executor takes for "no"
 	defer cancel()
-	stream, err := c.files.Write(ctx)
+	write := c.files.Write
+	if !options.If.IsZero() {
+		write = c.files.WriteIf
+	}
+	stream, err := write(ctx)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	first := &proto.WriteFileRequest{SandboxId: sandboxID, Path: path, Append: options.Append, Mode: uint32(options.Mode)}
+	first := &proto.WriteFileRequest{
+		SandboxId: sandboxID, Path: path, Append: options.Append, Mode: uint32(options.Mode), Match: options.If.Match, NoneMatch: options.If.NoneMatch,
+	}
 	err = sendAfter(func() error { return stream.Send(first) }, content, func(data []byte) error {
 		return stream.Send(&proto.WriteFileRequest{Data: data})
 	})

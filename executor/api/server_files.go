@@ -28,12 +28,18 @@ func (s *fileServer) Write(stream grpc.ClientStreamingServer[proto.WriteFileRequ
 		req, err := stream.Recv()
 		return req.GetData(), err
 	}}
-	options := yurt.WriteOptions{Append: first.GetAppend(), Mode: yurt.FileMode(first.GetMode())}
+	options := yurt.WriteOptions{
+		If: yurt.Condition{Match: first.GetMatch(), NoneMatch: first.GetNoneMatch()}, Append: first.GetAppend(), Mode: yurt.FileMode(first.GetMode()),
+	}
 	res, err := fileResponse(s.node.WriteFile(stream.Context(), first.GetSandboxId(), first.GetPath(), content, options))
 	if err != nil {
 		return err
 	}
 	return stream.SendAndClose(res)
+}
+
+func (s *fileServer) WriteIf(stream grpc.ClientStreamingServer[proto.WriteFileRequest, proto.FileResponse]) error {
+	return s.Write(stream)
 }
 
 // fileResponse encodes the description of a file, or passes the error on.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,9 +48,14 @@ func (p powers) bounded(do func() error) error {
 type boundedFile struct {
 	file   *os.File
 	powers powers
+	change *sync.Mutex // is held for each piece, unless nil: others know the file
 }
 
 func (f boundedFile) Write(data []byte) (n int, err error) {
+	if f.change != nil {
+		f.change.Lock()
+		defer f.change.Unlock()
+	}
 	err = f.powers.bounded(func() error {
 		n, err = f.file.Write(data)
 		return err

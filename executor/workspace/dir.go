@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,8 @@ type Dir struct {
 	root     *os.Root
 	uid, gid int // host ids that operations run as
 	powers   powers
+	// change is held while a name gets another content, so that a condition that was checked holds then.
+	change sync.Mutex
 
 	open  context.Context // of the watchers; done once the directory is closed
 	close context.CancelFunc

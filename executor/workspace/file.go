@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
@@ -43,28 +44,77 @@ func isTemporary(name string) bool {
 // parent directories. Readers see the old file or the new one, whole. Mode 0 is that
 // of the file that is there, or 0644.
 func (d *Dir) Write(name string, content io.Reader, limit int64, mode fs.FileMode) (yurt.FileInfo, error) {
+	return d.WriteIf(name, content, limit, mode, yurt.Condition{})
+}
+
+// WriteIf is [Dir.Write] under a condition, which holds when the content is there, whatever other methods of the directory do meanwhile.
+func (d *Dir) WriteIf(name string, content io.Reader, limit int64, mode fs.FileMode, condition yurt.Condition) (yurt.FileInfo, error) {
 	name, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
 	temp := path.Join(path.Dir(name), temporaryName())
-	file, err := d.create(name, temp, mode)
+	file, err := d.create(name, temp, mode, condition)
 	if err != nil {
 		return yurt.FileInfo{}, explain(name, err)
 	}
-	err = copyLimited(boundedFile{file, d.powers}, content, name, limit)
+	err = copyLimited(boundedFile{file, d.powers, nil}, content, name, limit)
 	err = errors.Join(err, file.Close())
+	var info yurt.FileInfo
 	if err == nil {
-		err = d.as(func() error { return d.root.Rename(temp, name) })
+		info, err = d.put(temp, name, condition)
 	}
 	if err != nil {
 		return yurt.FileInfo{}, explain(name, errors.Join(err, d.as(func() error { return d.root.Remove(temp) })))
 	}
-	return d.Stat(name)
+	return info, nil
 }
 
-func (d *Dir) create(name, temp string, mode fs.FileMode) (file *os.File, err error) {
+// put gives a whole file its name.
+func (d *Dir) put(temp, name string, condition yurt.Condition) (info yurt.FileInfo, err error) {
+	d.change.Lock()
+	defer d.change.Unlock()
 	err = d.as(func() error {
+		if err := d.check(name, condition); err != nil {
+			return err
+		}
+		// The kernel's own time is the same for milliseconds, and so would be the ETags of two versions.
+		now := time.Now()
+		if err := d.root.Chtimes(temp, now, now); err != nil {
+			return err
+		}
+		if err := d.root.Rename(temp, name); err != nil {
+			return err
+		}
+		stat, err := d.root.Lstat(name)
+		if err == nil {
+			info = fileInfo(name, stat)
+		}
+		return err
+	})
+	return info, err
+}
+
+// check holds the file that is there to a condition.
+func (d *Dir) check(name string, condition yurt.Condition) error {
+	if condition.IsZero() {
+		return nil
+	}
+	info, err := d.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return condition.Check("file "+valid(name), "")
+	}
+	if err != nil {
+		return err
+	}
+	return condition.Check("file "+valid(name), fileInfo(name, info).ETag)
+}
+
+func (d *Dir) create(name, temp string, mode fs.FileMode, condition yurt.Condition) (file *os.File, err error) {
+	err = d.as(func() error {
+		if err := d.check(name, condition); err != nil {
+			return err
+		}
 		info, err := d.root.Lstat(name)
 		switch {
 		case err == nil && info.IsDir():
@@ -113,7 +163,7 @@ func (d *Dir) Append(name string, content io.Reader, limit int64, mode fs.FileMo
 	}
 	info, err := regular(file, name)
 	if err == nil {
-		err = copyLimited(boundedFile{file, d.powers}, content, name, max(0, limit-info.Size()))
+		err = copyLimited(boundedFile{file, d.powers, &d.change}, content, name, max(0, limit-info.Size()))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return yurt.FileInfo{}, explain(name, err)
@@ -202,10 +252,19 @@ func (d *Dir) Stat(name string) (yurt.FileInfo, error) {
 }
 
 func fileInfo(name string, info fs.FileInfo) yurt.FileInfo {
-	return yurt.FileInfo{
+	is := yurt.FileInfo{
 		Path: valid(name), Type: fileType(info.Mode()), Size: info.Size(), Mode: yurt.FileMode(info.Mode().Perm()),
 		IsDir: info.IsDir(), ModTime: info.ModTime().UTC(),
 	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && is.Type == yurt.FileRegular {
+		is.ETag = etag(stat.Ino, stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano())
+	}
+	return is
+}
+
+// etag names the content of a file. Programs can set its time of change, and not the time at which they did so.
+func etag(inode uint64, size, changed, set int64) string {
+	return fmt.Sprintf(`"%x-%x-%x-%x"`, inode, size, changed, set)
 }
 
 func fileType(mode fs.FileMode) yurt.FileType {
@@ -260,6 +319,7 @@ func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 	if to, err = yurt.CleanWorkspacePath("to", to); err != nil {
 		return yurt.FileInfo{}, err
 	}
+	d.change.Lock()
 	err = d.as(func() error {
 		if _, err := d.root.Lstat(from); err != nil {
 			return err
@@ -272,6 +332,7 @@ func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 		}
 		return d.root.Rename(from, to)
 	})
+	d.change.Unlock()
 	if errors.Is(err, fs.ErrExist) {
 		err = yurt.FieldErrorf(yurt.CodeFileExists, "to", "there is a directory at %s, or a file where a directory is to go; remove it, or take another name", to)
 	}

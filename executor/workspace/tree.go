@@ -60,6 +60,7 @@ func statEntry(in *os.File, name, pathname string) (entry, error) {
 	switch stat.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		e.info.Type = yurt.FileRegular
+		e.info.ETag = etag(stat.Ino, stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano())
 	case unix.S_IFDIR:
 		e.info.Type, e.info.IsDir = yurt.FileDirectory, true
 	case unix.S_IFLNK:
@@ -131,7 +132,9 @@ func (d *Dir) Remove(ctx context.Context, name string, all bool) error {
 	if err != nil {
 		return err
 	}
+	d.change.Lock()
 	err = d.as(func() error { return d.root.Remove(name) })
+	d.change.Unlock()
 	if all && errors.Is(err, syscall.ENOTEMPTY) {
 		err = d.removeTree(ctx, name)
 	}

@@ -185,6 +185,8 @@ func (u *unpacker) replace(name string, link func() error) error {
 	if err != nil {
 		return err
 	}
+	u.change.Lock()
+	defer u.change.Unlock()
 	err = u.as(func() error {
 		if err := u.root.MkdirAll(path.Dir(clean), defaultDirMode); err != nil {
 			return err

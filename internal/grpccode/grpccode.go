@@ -50,6 +50,7 @@ func statuses() map[yurt.Code]codes.Code {
 		yurt.CodeTemplateExists:       codes.AlreadyExists,
 		yurt.CodeTemplateInUse:        codes.FailedPrecondition,
 		yurt.CodeIdempotencyConflict:  codes.AlreadyExists,
+		yurt.CodePreconditionFailed:   codes.FailedPrecondition,
 		yurt.CodeForbidden:            codes.PermissionDenied,
 		yurt.CodeUnauthenticated:      codes.Unauthenticated,
 		yurt.CodeKeyNotFound:          codes.NotFound,

@@ -53,6 +53,7 @@ func statuses() map[yurt.Code]int {
 		yurt.CodeTemplateExists:       http.StatusConflict,
 		yurt.CodeTemplateInUse:        http.StatusConflict,
 		yurt.CodeIdempotencyConflict:  http.StatusConflict,
+		yurt.CodePreconditionFailed:   http.StatusPreconditionFailed,
 		yurt.CodeForbidden:            http.StatusForbidden,
 		yurt.CodeUnauthenticated:      http.StatusUnauthorized,
 		yurt.CodeKeyNotFound:          http.StatusNotFound,

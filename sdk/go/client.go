@@ -190,7 +190,7 @@ func readProblem(resp *http.Response) error {
 	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if mediaType == problemType && json.Unmarshal(data, &p) == nil && p.Code != "" {
 		coded := p.asError()
-		coded.RetryAfter = retryAfter(resp)
+		coded.RetryAfter, coded.ETag = retryAfter(resp), resp.Header.Get("ETag")
 		return coded
 	}
 	code := yurt.CodeInternal

@@ -19,7 +19,7 @@ func (c *Client) PutFile(ctx context.Context, sessionID, name string, content io
 	return c.WriteFile(ctx, sessionID, name, content, yurt.WriteOptions{})
 }
 
-// WriteFile is PutFile with options: it can add to a file, and set its mode.
+// WriteFile is PutFile with options: it can add to a file, set its mode, and replace no other file than one that the caller has read.
 func (c *Client) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
 	query := url.Values{}
 	if options.Append {
@@ -32,15 +32,27 @@ func (c *Client) WriteFile(ctx context.Context, sessionID, name string, content 
 		method: http.MethodPut,
 		path:   filePath(sessionID, name),
 		query:  query,
-		header: http.Header{"Content-Type": {"application/octet-stream"}},
+		header: conditionHeader(options.If, "application/octet-stream"),
 		body:   io.NopCloser(content), // content stays the caller's to close
 	}
-	if data, inMemory := content.(*bytes.Reader); inMemory && !options.Append {
+	if data, inMemory := content.(*bytes.Reader); inMemory && !options.Append && options.If.IsZero() {
 		what.body = data // it can be sent again
 	}
 	var info yurt.FileInfo
 	err := c.roundTrip(ctx, what, &info)
 	return info, err
+}
+
+// conditionHeader is the header of a request with a body under a condition. Such a request is not sent again: its first try may have
+// made the condition false.
+func conditionHeader(condition yurt.Condition, contentType string) http.Header {
+	header := http.Header{"Content-Type": {contentType}}
+	for name, list := range map[string][]string{"If-Match": condition.Match, "If-None-Match": condition.NoneMatch} {
+		if len(list) > 0 {
+			header.Set(name, strings.Join(list, ", "))
+		}
+	}
+	return header
 }
 
 // GetFile opens the file at name, a path below the workspace. The caller closes it.
@@ -88,7 +100,7 @@ func rangeOf(span yurt.Span) string {
 }
 
 func fileInfo(name string, resp *http.Response) yurt.FileInfo {
-	info := yurt.FileInfo{Path: name, Type: yurt.FileRegular, Size: resp.ContentLength}
+	info := yurt.FileInfo{Path: name, Type: yurt.FileRegular, Size: resp.ContentLength, ETag: resp.Header.Get("ETag")}
 	if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
 		info.ModTime = modified.In(time.UTC)
 	}

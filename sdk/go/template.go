@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -33,6 +34,19 @@ func (c *Client) Template(ctx context.Context, name string) (yurt.Template, erro
 	return t, err
 }
 
+// TaggedTemplate returns one template with its ETag.
+func TaggedTemplate(ctx context.Context, client *Client, name string) (t yurt.Template, etag string, err error) {
+	resp, err := client.send(ctx, call{method: http.MethodGet, path: apiPrefix + "/templates/" + segment(name), header: http.Header{"Accept": {"application/json"}}})
+	if err != nil {
+		return t, "", err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&t); err != nil {
+		return t, "", fmt.Errorf("reading a template: %w", err)
+	}
+	return t, resp.Header.Get("ETag"), nil
+}
+
 // CreateTemplate makes a template from HCL source that holds exactly one. It returns when
 // the packages are installed that the template names, if it names any.
 func (c *Client) CreateTemplate(ctx context.Context, source []byte) (yurt.Template, error) {
@@ -52,6 +66,16 @@ func (c *Client) CreateTemplateStream(ctx context.Context, source []byte, tell f
 func (c *Client) ReplaceTemplate(ctx context.Context, name string, source []byte) (yurt.Template, error) {
 	var t yurt.Template
 	err := c.roundTrip(ctx, templateCall(http.MethodPut, "/"+segment(name), source), &t)
+	return t, err
+}
+
+// ReplaceTemplateIf is [Client.ReplaceTemplate] under a condition: with Match the ETag of [TaggedTemplate], no change of another client is
+// lost. A condition that does not hold is a [yurt.CodePreconditionFailed] error, which has the present ETag.
+func ReplaceTemplateIf(ctx context.Context, client *Client, name string, source []byte, condition yurt.Condition) (yurt.Template, error) {
+	what := templateCall(http.MethodPut, "/"+segment(name), source)
+	what.header, what.body = conditionHeader(condition, typeHCL), io.NopCloser(what.body)
+	var t yurt.Template
+	err := client.roundTrip(ctx, what, &t)
 	return t, err
 }
 

@@ -58,6 +58,12 @@ func (f Workspace) Write(ctx context.Context, path string, data []byte) (yurt.Fi
 	return f.client.PutFile(ctx, f.session, path, bytes.NewReader(data))
 }
 
+// WriteIf is Write under a condition: with Match the [yurt.FileInfo.ETag] of the file that was read, no change of another client is lost.
+// A condition that does not hold is a [yurt.CodePreconditionFailed] error, which has the present ETag.
+func (f Workspace) WriteIf(ctx context.Context, path string, data []byte, condition yurt.Condition) (yurt.FileInfo, error) {
+	return f.client.WriteFile(ctx, f.session, path, bytes.NewReader(data), yurt.WriteOptions{If: condition})
+}
+
 // Append adds to the end of a file, and makes it as needed.
 func (f Workspace) Append(ctx context.Context, path string, data []byte) (yurt.FileInfo, error) {
 	return f.client.WriteFile(ctx, f.session, path, bytes.NewReader(data), yurt.WriteOptions{Append: true})

@@ -52,7 +52,10 @@ func (n *Node) withFile(method, sandboxID, name string, do func(files map[string
 }
 
 func newFile(name string, data []byte, mode yurt.FileMode) *file {
-	return &file{data: data, info: yurt.FileInfo{Path: name, Type: yurt.FileRegular, Size: int64(len(data)), Mode: mode, ModTime: time.Now().UTC()}}
+	at := time.Now().UTC()
+	return &file{data: data, info: yurt.FileInfo{
+		Path: name, Type: yurt.FileRegular, Size: int64(len(data)), Mode: mode, ModTime: at, ETag: fmt.Sprintf(`"%x"`, at.UnixNano()),
+	}}
 }
 
 // receive makes the files of the request for the sandbox.
@@ -73,14 +76,18 @@ func (n *Node) WriteFile(_ context.Context, sandboxID, name string, content io.R
 		return yurt.FileInfo{}, err
 	}
 	err = n.inFiles("WriteFile", sandboxID, func(files map[string]*file) error {
-		mode := yurt.FileMode(0o644)
+		mode, etag := yurt.FileMode(0o644), ""
 		if old, ok := files[name]; ok {
+			etag = old.info.ETag
 			if mode = old.info.Mode; options.Append {
 				data = slices.Concat(old.data, data)
 			}
 		}
 		if options.Mode != 0 {
 			mode = options.Mode
+		}
+		if err := options.If.Check(name, etag); err != nil {
+			return err
 		}
 		files[name] = newFile(name, data, mode)
 		info = files[name].info

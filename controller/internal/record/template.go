@@ -3,9 +3,11 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/contract"
 )
 
 // template is the stored form of a template.
@@ -52,9 +54,16 @@ func MayDelete(name string, all []yurt.Template) error {
 	return nil
 }
 
-// TemplateExists is the error for a name that is taken.
-func TemplateExists(name string) error {
-	return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name", name)
+// MayPut asks a check, which may be nil, about a template, of all that there are.
+func MayPut(t yurt.Template, all []yurt.Template, check contract.TemplateCheck) error {
+	if check == nil {
+		return nil
+	}
+	at := slices.IndexFunc(all, func(other yurt.Template) bool { return other.Name == t.Name })
+	if at < 0 {
+		return check(t, nil)
+	}
+	return check(t, &all[at])
 }
 
 // TemplateNotFound is the error for one that is not there.

@@ -3633,6 +3633,8 @@ type WriteFileRequest struct {
 	Append        bool                   `protobuf:"varint,3,opt,name=append,proto3" json:"append,omitempty"`
 	Mode          uint32                 `protobuf:"varint,4,opt,name=mode,proto3" json:"mode,omitempty"` // permission bits; 0: those that are there, or 0644
 	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	Match         []string               `protobuf:"bytes,6,rep,name=match,proto3" json:"match,omitempty"`                          // of WriteIf alone, as the header of that name has it
+	NoneMatch     []string               `protobuf:"bytes,7,rep,name=none_match,json=noneMatch,proto3" json:"none_match,omitempty"` // of WriteIf alone, as the header of that name has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3698,6 +3700,20 @@ func (x *WriteFileRequest) GetMode() uint32 {
 func (x *WriteFileRequest) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *WriteFileRequest) GetMatch() []string {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *WriteFileRequest) GetNoneMatch() []string {
+	if x != nil {
+		return x.NoneMatch
 	}
 	return nil
 }
@@ -4590,6 +4606,7 @@ type Error struct {
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	Field         string                 `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`                                      // of the request, where one was wrong
 	RetryAfterNs  int64                  `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"` // nanoseconds to wait before asking again; 0: not said
+	Etag          string                 `protobuf:"bytes,5,opt,name=etag,proto3" json:"etag,omitempty"`                                        // the present one, of a precondition that failed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4650,6 +4667,13 @@ func (x *Error) GetRetryAfterNs() int64 {
 		return x.RetryAfterNs
 	}
 	return 0
+}
+
+func (x *Error) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 var File_executor_proto protoreflect.FileDescriptor
@@ -4849,14 +4873,17 @@ const file_executor_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\fR\x04size\"\x19\n" +
 	"\x17ResizeExecutionResponse\"\"\n" +
 	"\fFileResponse\x12\x12\n" +
-	"\x04info\x18\x01 \x01(\fR\x04info\"\x85\x01\n" +
+	"\x04info\x18\x01 \x01(\fR\x04info\"\xba\x01\n" +
 	"\x10WriteFileRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
 	"\x06append\x18\x03 \x01(\bR\x06append\x12\x12\n" +
 	"\x04mode\x18\x04 \x01(\rR\x04mode\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"t\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x14\n" +
+	"\x05match\x18\x06 \x03(\tR\x05match\x12\x1d\n" +
+	"\n" +
+	"none_match\x18\a \x03(\tR\tnoneMatch\"t\n" +
 	"\x0fReadFileRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
@@ -4920,12 +4947,13 @@ const file_executor_proto_rawDesc = "" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
 	"\x04deep\x18\x03 \x01(\bR\x04deep\"*\n" +
 	"\x12WatchFilesResponse\x12\x14\n" +
-	"\x05event\x18\x01 \x01(\fR\x05event\"q\n" +
+	"\x05event\x18\x01 \x01(\fR\x05event\"\x85\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x03 \x01(\tR\x05field\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs2\xc3\x04\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\x12\x12\n" +
+	"\x04etag\x18\x05 \x01(\tR\x04etag2\xc3\x04\n" +
 	"\x04Node\x12Q\n" +
 	"\bDescribe\x12!.yurt.executor.v1.DescribeRequest\x1a\".yurt.executor.v1.DescribeResponse\x12]\n" +
 	"\fListRuntimes\x12%.yurt.executor.v1.ListRuntimesRequest\x1a&.yurt.executor.v1.ListRuntimesResponse\x12Z\n" +
@@ -4973,9 +5001,10 @@ const file_executor_proto_rawDesc = "" +
 	"\n" +
 	"WriteStdin\x12#.yurt.executor.v1.WriteStdinRequest\x1a$.yurt.executor.v1.WriteStdinResponse\x12]\n" +
 	"\x06Signal\x12(.yurt.executor.v1.SignalExecutionRequest\x1a).yurt.executor.v1.SignalExecutionResponse\x12]\n" +
-	"\x06Resize\x12(.yurt.executor.v1.ResizeExecutionRequest\x1a).yurt.executor.v1.ResizeExecutionResponse2\x81\a\n" +
+	"\x06Resize\x12(.yurt.executor.v1.ResizeExecutionRequest\x1a).yurt.executor.v1.ResizeExecutionResponse2\xd2\a\n" +
 	"\x05Files\x12M\n" +
 	"\x05Write\x12\".yurt.executor.v1.WriteFileRequest\x1a\x1e.yurt.executor.v1.FileResponse(\x01\x12O\n" +
+	"\aWriteIf\x12\".yurt.executor.v1.WriteFileRequest\x1a\x1e.yurt.executor.v1.FileResponse(\x01\x12O\n" +
 	"\x04Read\x12!.yurt.executor.v1.ReadFileRequest\x1a\".yurt.executor.v1.ReadFileResponse0\x01\x12I\n" +
 	"\x04Stat\x12!.yurt.executor.v1.StatFileRequest\x1a\x1e.yurt.executor.v1.FileResponse\x12Q\n" +
 	"\x04List\x12\".yurt.executor.v1.ListFilesRequest\x1a#.yurt.executor.v1.ListFilesResponse0\x01\x12K\n" +
@@ -5141,69 +5170,71 @@ var file_executor_proto_depIdxs = []int32{
 	74, // 38: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
 	76, // 39: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
 	79, // 40: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	80, // 41: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	82, // 42: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	83, // 43: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	85, // 44: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	86, // 45: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	87, // 46: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	88, // 47: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	90, // 48: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	92, // 49: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	94, // 50: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	9,  // 51: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	11, // 52: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	5,  // 53: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	7,  // 54: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	3,  // 55: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	1,  // 56: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
-	13, // 57: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	15, // 58: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	17, // 59: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	19, // 60: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	21, // 61: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	23, // 62: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	25, // 63: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	27, // 64: yurt.executor.v1.Sandboxes.Health:output_type -> yurt.executor.v1.SandboxHealthResponse
-	29, // 65: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	31, // 66: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	33, // 67: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	35, // 68: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	37, // 69: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	39, // 70: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	41, // 71: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	45, // 72: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	47, // 73: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	49, // 74: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	51, // 75: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	53, // 76: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	43, // 77: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	55, // 78: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	57, // 79: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	59, // 80: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	61, // 81: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
-	63, // 82: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	69, // 83: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
-	65, // 84: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	69, // 85: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	68, // 86: yurt.executor.v1.Executions.Output:output_type -> yurt.executor.v1.OutputResponse
-	71, // 87: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	73, // 88: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	75, // 89: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	77, // 90: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	78, // 91: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	81, // 92: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	78, // 93: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	84, // 94: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	78, // 95: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	78, // 96: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	78, // 97: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	89, // 98: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	91, // 99: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	93, // 100: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	95, // 101: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	51, // [51:102] is the sub-list for method output_type
-	0,  // [0:51] is the sub-list for method input_type
+	79, // 41: yurt.executor.v1.Files.WriteIf:input_type -> yurt.executor.v1.WriteFileRequest
+	80, // 42: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	82, // 43: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	83, // 44: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	85, // 45: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	86, // 46: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	87, // 47: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	88, // 48: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	90, // 49: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	92, // 50: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	94, // 51: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	9,  // 52: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	11, // 53: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	5,  // 54: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	7,  // 55: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	3,  // 56: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	1,  // 57: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
+	13, // 58: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	15, // 59: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	17, // 60: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	19, // 61: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	21, // 62: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	23, // 63: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	25, // 64: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	27, // 65: yurt.executor.v1.Sandboxes.Health:output_type -> yurt.executor.v1.SandboxHealthResponse
+	29, // 66: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	31, // 67: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	33, // 68: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	35, // 69: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	37, // 70: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	39, // 71: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	41, // 72: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	45, // 73: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	47, // 74: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	49, // 75: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	51, // 76: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	53, // 77: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	43, // 78: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	55, // 79: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	57, // 80: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	59, // 81: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	61, // 82: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
+	63, // 83: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	69, // 84: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	65, // 85: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	69, // 86: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	68, // 87: yurt.executor.v1.Executions.Output:output_type -> yurt.executor.v1.OutputResponse
+	71, // 88: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	73, // 89: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	75, // 90: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	77, // 91: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	78, // 92: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	78, // 93: yurt.executor.v1.Files.WriteIf:output_type -> yurt.executor.v1.FileResponse
+	81, // 94: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	78, // 95: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	84, // 96: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	78, // 97: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	78, // 98: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	78, // 99: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	89, // 100: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	91, // 101: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	93, // 102: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	95, // 103: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	52, // [52:104] is the sub-list for method output_type
+	0,  // [0:52] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -2070,6 +2070,7 @@ var Executions_ServiceDesc = grpc.ServiceDesc{
 
 const (
 	Files_Write_FullMethodName   = "/yurt.executor.v1.Files/Write"
+	Files_WriteIf_FullMethodName = "/yurt.executor.v1.Files/WriteIf"
 	Files_Read_FullMethodName    = "/yurt.executor.v1.Files/Read"
 	Files_Stat_FullMethodName    = "/yurt.executor.v1.Files/Stat"
 	Files_List_FullMethodName    = "/yurt.executor.v1.Files/List"
@@ -2091,6 +2092,9 @@ type FilesClient interface {
 	// Write replaces a file with the data of all messages, or adds it. A call that is
 	// given up replaces nothing.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFileRequest, FileResponse], error)
+	// WriteIf is Write under a condition. It is a call of its own, since an executor that
+	// does not know conditions must not write.
+	WriteIf(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFileRequest, FileResponse], error)
 	Read(ctx context.Context, in *ReadFileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFileResponse], error)
 	Stat(ctx context.Context, in *StatFileRequest, opts ...grpc.CallOption) (*FileResponse, error)
 	List(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListFilesResponse], error)
@@ -2127,9 +2131,22 @@ func (c *filesClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_WriteClient = grpc.ClientStreamingClient[WriteFileRequest, FileResponse]
 
+func (c *filesClient) WriteIf(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFileRequest, FileResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[1], Files_WriteIf_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WriteFileRequest, FileResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_WriteIfClient = grpc.ClientStreamingClient[WriteFileRequest, FileResponse]
+
 func (c *filesClient) Read(ctx context.Context, in *ReadFileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFileResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[1], Files_Read_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[2], Files_Read_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2158,7 +2175,7 @@ func (c *filesClient) Stat(ctx context.Context, in *StatFileRequest, opts ...grp
 
 func (c *filesClient) List(ctx context.Context, in *ListFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListFilesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[2], Files_List_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[3], Files_List_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2217,7 +2234,7 @@ func (c *filesClient) Remove(ctx context.Context, in *RemoveFileRequest, opts ..
 
 func (c *filesClient) Pack(ctx context.Context, in *PackFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PackFilesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[3], Files_Pack_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[4], Files_Pack_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2236,7 +2253,7 @@ type Files_PackClient = grpc.ServerStreamingClient[PackFilesResponse]
 
 func (c *filesClient) Unpack(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UnpackFilesRequest, UnpackFilesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[4], Files_Unpack_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[5], Files_Unpack_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2249,7 +2266,7 @@ type Files_UnpackClient = grpc.ClientStreamingClient[UnpackFilesRequest, UnpackF
 
 func (c *filesClient) Watch(ctx context.Context, in *WatchFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchFilesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[5], Files_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Files_ServiceDesc.Streams[6], Files_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -2275,6 +2292,9 @@ type FilesServer interface {
 	// Write replaces a file with the data of all messages, or adds it. A call that is
 	// given up replaces nothing.
 	Write(grpc.ClientStreamingServer[WriteFileRequest, FileResponse]) error
+	// WriteIf is Write under a condition. It is a call of its own, since an executor that
+	// does not know conditions must not write.
+	WriteIf(grpc.ClientStreamingServer[WriteFileRequest, FileResponse]) error
 	Read(*ReadFileRequest, grpc.ServerStreamingServer[ReadFileResponse]) error
 	Stat(context.Context, *StatFileRequest) (*FileResponse, error)
 	List(*ListFilesRequest, grpc.ServerStreamingServer[ListFilesResponse]) error
@@ -2300,6 +2320,9 @@ type UnimplementedFilesServer struct{}
 
 func (UnimplementedFilesServer) Write(grpc.ClientStreamingServer[WriteFileRequest, FileResponse]) error {
 	return status.Error(codes.Unimplemented, "method Write not implemented")
+}
+func (UnimplementedFilesServer) WriteIf(grpc.ClientStreamingServer[WriteFileRequest, FileResponse]) error {
+	return status.Error(codes.Unimplemented, "method WriteIf not implemented")
 }
 func (UnimplementedFilesServer) Read(*ReadFileRequest, grpc.ServerStreamingServer[ReadFileResponse]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
@@ -2358,6 +2381,13 @@ func _Files_Write_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Files_WriteServer = grpc.ClientStreamingServer[WriteFileRequest, FileResponse]
+
+func _Files_WriteIf_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FilesServer).WriteIf(&grpc.GenericServerStream[WriteFileRequest, FileResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Files_WriteIfServer = grpc.ClientStreamingServer[WriteFileRequest, FileResponse]
 
 func _Files_Read_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ReadFileRequest)
@@ -2532,6 +2562,11 @@ var Files_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Write",
 			Handler:       _Files_Write_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "WriteIf",
+			Handler:       _Files_WriteIf_Handler,
 			ClientStreams: true,
 		},
 		{

@@ -38,6 +38,9 @@ def server(client: Yurt) -> None:
     told("list-runtimes", client.runtimes(language="python"))
     told("list-containers", client.containers(state="ready", template="t", node="n", session_id="s"))
     told("get-container", client.container("c"))
+    told("get-container-health", client.container_health("c"))
+    told("get-container-logs", client.container_logs("c", limit=1000))
+    told("get-container-logs", client.follow_container_logs("c", limit=1000))
     nodes, pools, templates = Nodes(client), Pools(client), Templates(client)
     told("list-nodes", nodes.list(name_prefix="n", healthy=True, draining=False))
     told("drain-node", nodes.drain("n", grace=60))
@@ -51,7 +54,7 @@ def server(client: Yurt) -> None:
     lines: list[str] = []
     for operation, call in {
         "create-template": lambda: templates.create('template "t" {}', lines.append),
-        "replace-template": lambda: templates.replace("t", {"name": "t"}, lines.append),
+        "replace-template": lambda: templates.replace("t", {"name": "t"}, lines.append, if_match='"a"', if_absent=True),
         "push-templates": lambda: templates.push([{"name": "t"}], extends={"t": "default"}, replace=True, on_progress=lines.append),
         "prepare-template": lambda: templates.prepare("t", lines.append),
     }.items():
@@ -140,6 +143,7 @@ def contexts(box: Sandbox) -> None:
 
 def files(box: Sandbox) -> None:
     told("put-file", box.files.write("a", "x", append=True, mode=0o600))
+    told("put-file", box.files.write("a", "x", if_match='"a"', if_absent=True))
     box.files.make_dir("d")
     told("list-files", box.files.list("", depth=2))
     told("list-files", box.files.stat("a"))

@@ -169,6 +169,22 @@ def shape_file(play: Scenario, step: Json, given: Json) -> Json:
     return {**told, "gone": refusal(lambda: files.stat(to))}
 
 
+def conditions(play: Scenario, step: Json, given: Json) -> Json:
+    files, templates, path, name = box_of(play, step).files, Templates(play.client), given["path"], given["template"]
+    first = files.write(path, "one", if_absent=True)
+    told = {"same": files.stat(path).etag == first.etag, "replaced": files.write(path, "other", if_match=first.etag).size}
+    source = f'template "{name}" {{\n  extends = "default"\n  description = "%s"\n}}\n'
+    templates.replace(name, source % "first", if_absent=True)
+    _, etag = templates.tagged(name)
+    templates.replace(name, source % "second", if_match=etag)
+    told.update(
+        stale=refusal(lambda: files.write(path, "lost", if_match=first.etag)), taken=refusal(lambda: files.write(path, "lost", if_absent=True)),
+        text=files.read(path), stale_template=refusal(lambda: templates.replace(name, source % "lost", if_match=etag)), description=templates.get(name).description,
+    )
+    templates.delete(name)
+    return told
+
+
 def watch(play: Scenario, step: Json, given: Json) -> Json:
     files = box_of(play, step).files
     late = threading.Timer(0.5, lambda: files.write(given["path"], "x"))
@@ -298,7 +314,7 @@ def box_of(play: Scenario, step: Json) -> Sandbox:
 
 OPERATIONS: dict[str, Callable[["Scenario", Json, Json], Json]] = {
     operation.__name__: operation for operation in (
-        health, version, runtimes, containers, container, drain, template, pool, executions, narrow, sized, changes, logs, metrics, copy_tree, shape_file, watch, converse,
+        health, version, runtimes, containers, container, drain, template, pool, executions, narrow, sized, changes, logs, metrics, copy_tree, shape_file, conditions, watch, converse,
         end_followed, end_by_signal, end_process, questions, terminal, create_key, create_token, list_keys, revoke_key, set_quotas, usage, samples, tenants, audit,
     )
 }

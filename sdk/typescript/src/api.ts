@@ -410,6 +410,7 @@ export interface components {
             type: string;
         };
         FileInfo: {
+            etag?: string;
             is_dir: boolean;
             /** Format: date-time */
             mod_time: string;

@@ -44,6 +44,9 @@ export class NotFoundError extends YurtError {}
 /** The object is in a state that does not allow the call, such as a sandbox that has ended. */
 export class ConflictError extends YurtError {}
 
+/** The file or template is not the one that `ifMatch` or `ifAbsent` is for. */
+export class PreconditionError extends ConflictError {}
+
 /** The server is full or the tenant has reached a quota; try again after `retryAfter` seconds. */
 export class OverloadedError extends YurtError {}
 
@@ -71,7 +74,7 @@ export class CodeFailedError extends Error {
 type Kind = new (message: string, details: ErrorDetails) => YurtError;
 
 const byStatus: Record<number, Kind> = {
-  400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
+  400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 412: PreconditionError, 413: InvalidArgumentError, 416: InvalidArgumentError,
   422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
 };
 

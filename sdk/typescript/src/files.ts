@@ -4,9 +4,9 @@ import { type CallOptions, type Yurt, unless } from "./client.js";
 import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
 import type { FileEvent, FileInfo, FileList, Unpacked } from "./models.js";
 import { platform, type Progress, type Upload } from "./platform/platform.js";
-import { modeOf, pathOf, queryOf, rangeOf } from "./wire.js";
+import { type Condition, conditionOf, modeOf, pathOf, queryOf, rangeOf } from "./wire.js";
 
-export interface WriteOptions extends CallOptions {
+export interface WriteOptions extends CallOptions, Condition {
   append?: boolean;
   /** Permission bits: octal text such as "755", or a number such as 0o755. */
   mode?: string | number;
@@ -68,9 +68,12 @@ export class Files {
     return this.#put(path, data as BodyInit, options);
   }
 
-  #put(path: string, body: BodyInit, { append, mode, signal }: WriteOptions): Promise<FileInfo> {
+  #put(path: string, body: BodyInit, { append, mode, signal, ...condition }: WriteOptions): Promise<FileInfo> {
     const query = queryOf({ append: append || undefined, mode: modeOf(mode) });
-    return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, once: append, signal });
+    const conditional = conditionOf(condition);
+    const headers = { "content-type": "application/octet-stream", ...conditional };
+    const once = append || Object.keys(conditional).length > 0; // a first try may have made the condition false
+    return this.#client.call("PUT", this.#at(path) + query, { body, headers, once, signal });
   }
 
   /** Uploads a local file, by its path, or bytes, also from a stream. */

@@ -3,7 +3,7 @@
 export { AuditLog, type AuditOptions, type KeyOptions, Keys, type QuotaOptions, Tenants } from "./accounts.js";
 export { type CallOptions, type ClientOptions, type ContainersOptions, type LogsOptions, Yurt } from "./client.js";
 export {
-  AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
+  AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, PreconditionError, ServerError, UnavailableError, YurtError,
 } from "./errors.js";
 export { type Callbacks, Execution } from "./execution.js";
 export { Files, type Source, type TransferOptions, type WriteOptions } from "./files.js";
@@ -15,4 +15,4 @@ export {
 } from "./sandbox.js";
 export { Terminal } from "./terminal.js";
 export * as tools from "./tools.js";
-export type { FileMap } from "./wire.js";
+export type { Condition, FileMap } from "./wire.js";

@@ -3,7 +3,7 @@
 import type { CallOptions, Request, Yurt } from "./client.js";
 import { UnavailableError, YurtError, problemError } from "./errors.js";
 import type { Completion, Context, Drain, Inspection, NodeInfo, Pool, Process, Template, TemplateEvent } from "./models.js";
-import { API, encode, given, queryOf, segment } from "./wire.js";
+import { API, type Condition, conditionOf, encode, given, queryOf, segment } from "./wire.js";
 
 export interface LanguageOptions extends CallOptions {
   language?: string;
@@ -124,8 +124,14 @@ export class Templates {
   }
 
   /** Replaces the template of that name, or creates it. Existing sandboxes keep their version. */
-  async replace(name: string, source: string | object, options: ProgressOptions = {}): Promise<Template> {
+  async replace(name: string, source: string | object, options: ProgressOptions & Condition = {}): Promise<Template> {
     return this.#make("PUT", `${this.#path}/${segment(name)}`, source, options);
+  }
+
+  /** Returns one template with its ETag. */
+  async tagged(name: string, options: CallOptions = {}): Promise<{ template: Template; etag: string }> {
+    const response = await this.#client.send("GET", `${this.#path}/${segment(name)}`, { repeat: true, ...options });
+    return { template: (await response.json()) as Template, etag: response.headers.get("etag") ?? "" };
   }
 
   /** Creates all of the templates, or fails and creates not one. With replace, they replace templates of the same name; else the call is refused. */
@@ -138,9 +144,11 @@ export class Templates {
     return (await this.#follow("POST", `${this.#path}/${segment(name)}/prepare`, {}, options)).nodes ?? [];
   }
 
-  async #make(method: string, path: string, source: string | object, options: ProgressOptions): Promise<Template> {
+  async #make(method: string, path: string, source: string | object, options: ProgressOptions & Condition): Promise<Template> {
     const [kind, body] = typeof source === "string" ? ["hcl", source] : ["json", encode(source)];
-    const { template } = await this.#follow(method, path, { body, headers: { "content-type": `application/${kind}` } }, options);
+    const condition = conditionOf(options);
+    const once = Object.keys(condition).length > 0; // a first try may have made the condition false
+    const { template } = await this.#follow(method, path, { body, headers: { "content-type": `application/${kind}`, ...condition }, once }, options);
     if (!template) throw new YurtError("the server did not tell the template", { code: "internal" });
     return template;
   }

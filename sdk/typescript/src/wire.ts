@@ -154,3 +154,16 @@ export function toBase64(data: Uint8Array): string {
 export function fromBase64(data: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
 }
+
+/** Of which file or template a write is, so that it replaces no other one. */
+export interface Condition {
+  /** The `etag` of the file or template as it was read: one that has changed since is a PreconditionError. */
+  ifMatch?: string | undefined;
+  /** Only a file or template that is not there is written. */
+  ifAbsent?: boolean | undefined;
+}
+
+/** Returns the headers of a condition. */
+export function conditionOf({ ifMatch, ifAbsent }: Condition): Record<string, string> {
+  return { ...(ifMatch ? { "if-match": ifMatch } : {}), ...(ifAbsent ? { "if-none-match": "*" } : {}) };
+}

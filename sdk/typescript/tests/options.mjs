@@ -28,6 +28,9 @@ async function server(client) {
   await told("list-runtimes", client.runtimes({ language: "python" }));
   await told("list-containers", client.containers({ state: "ready", template: "t", node: "n", sessionId: "s" }));
   await told("get-container", client.container("c"));
+  await told("get-container-health", client.containerHealth("c"));
+  await told("get-container-logs", client.containerLogs("c", { limit: 1000 }));
+  await told("get-container-logs", client.followContainerLogs("c", { limit: 1000 }));
   const [nodes, pools, templates] = [new Nodes(client), new Pools(client), new Templates(client)];
   await told("list-nodes", nodes.list({ namePrefix: "n", healthy: true, draining: false }));
   await told("drain-node", nodes.drain("n", { grace: 60 }));
@@ -41,7 +44,7 @@ async function server(client) {
   const lines = [];
   const onProgress = (text) => lines.push(text);
   await told("create-template", templates.create('template "t" {}', { onProgress }));
-  await told("replace-template", templates.replace("t", { name: "t" }, { onProgress }));
+  await told("replace-template", templates.replace("t", { name: "t" }, { onProgress, ifMatch: '"a"', ifAbsent: true }));
   await told("push-templates", templates.push([{ name: "t" }], { extends: { t: "default" }, replace: true, onProgress }));
   await told("prepare-template", templates.prepare("t", { onProgress }));
   for (const name of ["create", "replace", "prepare"]) await told(`${name}-template`, lines);
@@ -125,6 +128,7 @@ async function contexts(box) {
 
 async function files(box) {
   await told("put-file", box.files.write("a", "x", { append: true, mode: 0o600 }));
+  await told("put-file", box.files.write("a", "x", { ifMatch: '"a"', ifAbsent: true }));
   await box.files.makeDir("d");
   await told("list-files", box.files.list("", { depth: 2 }));
   await told("list-files", box.files.stat("a"));

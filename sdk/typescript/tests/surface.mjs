@@ -130,6 +130,25 @@ export async function logs(play, step) {
   for await (const entry of box.followLogs()) return { text, followed: entry.text };
 }
 
+export async function conditions(play, step, { path, template: name }) {
+  const { files } = boxOf(play, step);
+  const templates = new sdk.Templates(play.client);
+  const first = await files.write(path, "one", { ifAbsent: true });
+  const same = (await files.stat(path)).etag === first.etag;
+  const replaced = (await files.write(path, "other", { ifMatch: first.etag })).size;
+  const source = (description) => `template "${name}" {\n  extends = "default"\n  description = "${description}"\n}\n`;
+  await templates.replace(name, source("first"), { ifAbsent: true });
+  const { etag } = await templates.tagged(name);
+  await templates.replace(name, source("second"), { ifMatch: etag });
+  const told = {
+    same, replaced, stale: await refusal(() => files.write(path, "lost", { ifMatch: first.etag })), taken: await refusal(() => files.write(path, "lost", { ifAbsent: true })),
+    text: await files.read(path), stale_template: await refusal(() => templates.replace(name, source("lost"), { ifMatch: etag })),
+    description: (await templates.get(name)).description,
+  };
+  await templates.delete(name);
+  return told;
+}
+
 export const metrics = async (play, step) => ({ limit: (await boxOf(play, step).metrics()).memory_limit_bytes });
 
 export async function copy_tree(play, step, { path, to }) {

@@ -37,6 +37,8 @@ RULES = [
     ("resize-execution", "tty", "has no terminal; start it with"),
     ("write-stdin", "data_base64", "^give either data or data_base64, not both"),
     ("change-file", "", "^there is nothing to change"),
+    # A made-up ETag is that of no file or template.
+    ("put-file|replace-template", "If-(None-)?Match", "^there is no |has changed: its ETag is|is there, with the ETag|^the value is no list of ETags|^only a file that is replaced"),
     ("set-session-timeout", "timeout", "^give a timeout, an idle_timeout or both"),
     ("set-pool", "max", "is out of range; give .*, which is the least it keeps"),
     ("replace-template", "name", "^the template is called .*; give the same name in both"),

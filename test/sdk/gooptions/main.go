@@ -86,6 +86,8 @@ func (c *caller) server() {
 	filter := yurtclient.ContainerFilter{State: yurt.SandboxReady, Template: "t", Node: "n", SessionID: "s"}
 	keep[[]yurt.Sandbox](c, "list-containers")(client.Containers(ctx, filter))
 	keep[yurt.Sandbox](c, "get-container")(yurtclient.Container(ctx, client, "c"))
+	keep[yurt.SandboxHealth](c, "get-container-health")(yurtclient.ContainerHealth(ctx, client, "c"))
+	c.containerLogs()
 	nodes := yurtclient.NodeFilter{NamePrefix: "n", Healthy: ptr(true), Draining: ptr(false)}
 	keep[[]yurt.NodeInfo](c, "list-nodes")(client.Nodes(ctx, nodes))
 	keep[yurt.Drain](c, "drain-node")(client.DrainNode(ctx, "n", yurt.Duration(time.Minute)))
@@ -94,6 +96,24 @@ func (c *caller) server() {
 	keep[yurt.Pool](c, "get-pool")(client.Pool(ctx, "t"))
 	keep[yurt.Pool](c, "set-pool")(client.SetPool(ctx, "t", yurt.PoolChange{Min: ptr(1), Max: ptr(2)}))
 	keep[yurt.Pool](c, "unset-pool")(client.UnsetPool(ctx, "t"))
+}
+
+func (c *caller) containerLogs() {
+	const operation = "get-container-logs"
+	logs, truncated, err := yurtclient.ContainerLogs(c.ctx, c.client, "c", 1000)
+	keep[any](c, operation)(map[string]bool{"truncated": truncated}, err)
+	for _, entry := range logs {
+		keep[yurt.LogEntry](c, operation)(entry, nil)
+	}
+	c.did(operation, yurtclient.FollowContainerLogs(c.ctx, c.client, "c", 1000, func(entry yurt.LogEntry) error {
+		keep[yurt.LogEntry](c, operation)(entry, nil)
+		return nil
+	}))
+}
+
+// condition has each part of a condition, as no one request has it.
+func condition() yurt.Condition {
+	return yurt.Condition{Match: []string{`"a"`}, NoneMatch: []string{"*"}}
 }
 
 func (c *caller) templates() {
@@ -105,6 +125,7 @@ func (c *caller) templates() {
 	keep[yurt.Template](c, "get-template")(client.Template(ctx, "t"))
 	keep[yurt.Template](c, "create-template")(client.CreateTemplateStream(ctx, []byte("template"), tell("create-template")))
 	keep[yurt.Template](c, "replace-template")(client.ReplaceTemplate(ctx, "t", []byte("template")))
+	keep[yurt.Template](c, "replace-template")(yurtclient.ReplaceTemplateIf(ctx, client, "t", []byte("template"), condition()))
 	c.did("push-templates", client.PushTemplates(ctx, []yurt.Template{{Name: "t", Extends: "default"}}, true, tell("push-templates")))
 	keep[[]string](c, "prepare-template")(client.PrepareTemplate(ctx, "t", tell("prepare-template")))
 	c.did("delete-template", client.DeleteTemplate(ctx, "t"))
@@ -210,6 +231,7 @@ func (c *caller) files() {
 	ctx, box, client := c.ctx, c.box, c.client
 	options := yurt.WriteOptions{Append: true, Mode: 0o600}
 	keep[yurt.FileInfo](c, "put-file")(client.WriteFile(ctx, box.ID, "a", bytes.NewReader([]byte("x")), options))
+	keep[yurt.FileInfo](c, "put-file")(box.Files.WriteIf(ctx, "a", nil, condition()))
 	keep[yurt.FileInfo](c, "put-file")(box.Files.MakeDir(ctx, "d"))
 	keepAll(c, "list-files", box.Files.List(ctx, "", 2))
 	keep[yurt.FileInfo](c, "list-files")(box.Files.Stat(ctx, "a"))

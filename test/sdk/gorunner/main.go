@@ -170,6 +170,8 @@ func (p *play) perform(ctx context.Context, s *step) (any, error) {
 		return list(ctx, p, s)
 	case "control":
 		return control(ctx, s)
+	case "conditions":
+		return conditions(ctx, p, s)
 	case "container":
 		return container(ctx, p, s)
 	case "narrow":

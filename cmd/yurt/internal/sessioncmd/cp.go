@@ -22,7 +22,8 @@ import (
 )
 
 func newSessionCpCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var condition copyCondition
+	cmd := &cobra.Command{
 		Use:   "cp SOURCE DESTINATION",
 		Short: "Copy files to or from a session",
 		Long: `Copy a file or a directory to a session, or from one.
@@ -30,15 +31,40 @@ func newSessionCpCommand(a *app) *cobra.Command {
 One of the two is ID:PATH, a path below the session's workspace. In a destination that is a
 directory, or that ends in a slash, the copy has the name of the source. A directory is copied
 with all its files. "-" is standard input or output. Copies from a session leave out links that
-lead out of the directory that is copied.`,
+lead out of the directory that is copied.
+
+--json prints the ETag of a file, which changes with its content. With --if-match that ETag, a
+file of the session is replaced only if it is still the same.`,
 		Example: `  yurt session cp data.csv $id:
   yurt session cp src $id:project/
   yurt session cp $id:project/report.pdf .
   yurt session cp $id:log.txt - | tail`,
 		Args:              arguments.Between(2, 2, "a source and a destination"),
 		ValidArgsFunction: a.completeCopy,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.copyFiles(cmd.Context(), args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.copyFiles(cmd.Context(), args[0], args[1], condition)
+		},
 	}
+	cmd.Flags().StringVar(&condition.match, "if-match", "", "replace the file in the session only if this is its ETag")
+	cmd.Flags().BoolVar(&condition.absent, "if-absent", false, "write the file in the session only if there is none")
+	cmd.MarkFlagsMutuallyExclusive("if-match", "if-absent")
+	return cmd
+}
+
+// copyCondition is of the file in the session that a copy replaces.
+type copyCondition struct {
+	match  string
+	absent bool
+}
+
+func (c copyCondition) options() (options yurt.WriteOptions) {
+	if c.match != "" {
+		options.If.Match = []string{c.match}
+	}
+	if c.absent {
+		options.If.NoneMatch = []string{"*"}
+	}
+	return options
 }
 
 // remotePath is ID:PATH.
@@ -92,9 +118,10 @@ type copied struct {
 	Entries     int    `json:"entries"`
 	Bytes       int64  `json:"bytes"`
 	LeftOut     int    `json:"left_out,omitempty"` // links that lead out
+	ETag        string `json:"etag,omitempty"`     // of a file in the session
 }
 
-func (a *app) copyFiles(ctx context.Context, source, destination string) error {
+func (a *app) copyFiles(ctx context.Context, source, destination string, condition copyCondition) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -106,10 +133,13 @@ func (a *app) copyFiles(ctx context.Context, source, destination string) error {
 	progress := a.progress(ctx)
 	defer progress.end()
 	done := copied{Source: source, Destination: destination}
-	if fromSession {
+	switch {
+	case fromSession && condition != (copyCondition{}):
+		err = yurt.Errorf(yurt.CodeInvalidArgument, "--if-match and --if-absent are for a copy to a session; leave them out")
+	case fromSession:
 		err = a.download(ctx, client, remote, destination, progress, &done)
-	} else {
-		err = a.upload(ctx, client, source, remote, progress, &done)
+	default:
+		err = a.upload(ctx, client, source, remote, condition.options(), progress, &done)
 	}
 	progress.end()
 	if err != nil {
@@ -125,10 +155,10 @@ func (a *app) copyFiles(ctx context.Context, source, destination string) error {
 }
 
 // upload copies a file or a directory of this machine into a session.
-func (a *app) upload(ctx context.Context, client *yurtclient.Client, source string, to remotePath, progress *copyProgress, done *copied) error {
+func (a *app) upload(ctx context.Context, client *yurtclient.Client, source string, to remotePath, options yurt.WriteOptions, progress *copyProgress, done *copied) error {
 	if source == "-" {
-		info, err := client.PutFile(ctx, to.session, to.path, progress.reader(a.Stdin, 0))
-		done.Entries, done.Bytes = 1, info.Size
+		info, err := client.WriteFile(ctx, to.session, to.path, progress.reader(a.Stdin, 0), options)
+		done.Entries, done.Bytes, done.ETag = 1, info.Size, info.ETag
 		return err
 	}
 	stat, err := os.Stat(source)
@@ -139,6 +169,9 @@ func (a *app) upload(ctx context.Context, client *yurtclient.Client, source stri
 		return err
 	}
 	if stat.IsDir() {
+		if !options.If.IsZero() {
+			return yurt.Errorf(yurt.CodeInvalidArgument, "%s is a directory; --if-match and --if-absent are for one file", source)
+		}
 		return a.uploadDir(ctx, client, source, to, progress, done)
 	}
 	file, err := os.Open(source)
@@ -146,9 +179,9 @@ func (a *app) upload(ctx context.Context, client *yurtclient.Client, source stri
 		return cli.Unreadable(source, err)
 	}
 	defer file.Close()
-	options := yurt.WriteOptions{Mode: yurt.FileMode(stat.Mode().Perm())}
+	options.Mode = yurt.FileMode(stat.Mode().Perm())
 	info, err := client.WriteFile(ctx, to.session, to.path, progress.reader(file, stat.Size()), options)
-	done.Entries, done.Bytes = 1, info.Size
+	done.Entries, done.Bytes, done.ETag = 1, info.Size, info.ETag
 	return err
 }
 
@@ -192,7 +225,7 @@ func (a *app) download(ctx context.Context, client *yurtclient.Client, from remo
 		return err
 	}
 	defer content.Close()
-	done.Entries = 1
+	done.Entries, done.ETag = 1, info.ETag
 	if destination == "-" {
 		done.Bytes, err = io.Copy(a.Stdout, progress.reader(content, info.Size))
 		return err

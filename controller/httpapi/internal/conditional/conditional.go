@@ -3,10 +3,6 @@
 package conditional
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -39,19 +35,35 @@ func NotModified(ctx huma.Context, has, tag string) bool {
 	return true
 }
 
-// FileTag is the tag of a file: of its time of change and its size.
-func FileTag(info yurt.FileInfo) string {
-	return fmt.Sprintf(`"%x-%x"`, info.ModTime.UnixNano(), info.Size)
+// Condition returns the condition of the two headers for it. By RFC 9110 a weak tag in If-Match matches no
+// content.
+func Condition(match, noneMatch string) (yurt.Condition, error) {
+	var c yurt.Condition
+	var err error
+	if c.Match, err = tags("If-Match", match); err != nil {
+		return yurt.Condition{}, err
+	}
+	c.NoneMatch, err = tags("If-None-Match", noneMatch)
+	for i, tag := range c.NoneMatch {
+		c.NoneMatch[i] = strings.TrimPrefix(tag, "W/")
+	}
+	return c, err
 }
 
-// TemplateTag is the tag of a template with all that is shown of it, so also of its pool.
-func TemplateTag(t yurt.Template) (string, error) {
-	data, err := json.Marshal(t) // maps marshal sorted
-	if err != nil {
-		return "", fmt.Errorf("hashing a template: %w", err)
+// tags returns the tags of a list, those of compressed answers as those of plain ones.
+func tags(header, list string) (all []string, err error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
 	}
-	sum := sha256.Sum256(data)
-	return `"` + hex.EncodeToString(sum[:16]) + `"`, nil
+	for one := range strings.SplitSeq(list, ",") {
+		one = strings.TrimSpace(one)
+		bare := strings.TrimPrefix(one, "W/")
+		if one != "*" && (len(bare) < len(`""`) || bare[0] != '"' || bare[len(bare)-1] != '"') {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, header, "the value is no list of ETags; give \"*\", or ETags in their quotes as answers have them")
+		}
+		all = append(all, compress.Plain(one))
+	}
+	return all, nil
 }
 
 // hasTag reports whether a list of tags has one, also as that of a compressed answer.
@@ -75,7 +87,7 @@ func Open(ranges, ifRange string, read func(yurt.Span) (io.ReadCloser, yurt.File
 	}
 	switch {
 	case yurt.CodeOf(err) == yurt.CodeRangeNotSatisfiable:
-	case err != nil || ifRange == FileTag(info):
+	case err != nil || ifRange == info.ETag:
 		return content, info, span, err
 	default:
 		_ = content.Close()

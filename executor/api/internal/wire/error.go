@@ -25,7 +25,7 @@ func EncodeError(err error) error {
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
 		// The message keeps the text of wrapping errors for its reader.
-		wire.Field, wire.RetryAfterNs = wireText(coded.Field), int64(coded.RetryAfter)
+		wire.Field, wire.RetryAfterNs, wire.Etag = wireText(coded.Field), int64(coded.RetryAfter), wireText(coded.ETag)
 		if err.Error() == coded.Error() {
 			wire.Message = wireText(coded.Message)
 		}
@@ -84,6 +84,6 @@ func decodeError(wire *proto.Error) error {
 		code = yurt.CodeInternal // of a newer version
 	}
 	err := yurt.Errorf(code, "%s", wire.GetMessage())
-	err.Field, err.RetryAfter = wire.GetField(), time.Duration(wire.GetRetryAfterNs())
+	err.Field, err.RetryAfter, err.ETag = wire.GetField(), time.Duration(wire.GetRetryAfterNs()), wire.GetEtag()
 	return err
 }

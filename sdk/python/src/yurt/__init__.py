@@ -20,13 +20,14 @@ from ._sync.parts import Nodes, Pools, Templates
 from ._sync.sandbox import Sandbox
 from ._sync.terminal import Terminal
 from .errors import (
-    AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
+    AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, PreconditionError, ServerError,
+    UnavailableError, YurtError,
 )
 from .results import CreatedKey, Display, Event, LogEntry, Logs, Result
 
 __all__ = [
     "AccessError", "AsyncAuditLog", "AsyncExecution", "AsyncKeys", "AsyncNodes", "AsyncPools", "AsyncSandbox", "AsyncTemplates",
     "AsyncTenants", "AsyncTerminal", "AsyncYurt", "AuditLog", "CodeFailedError", "ConflictError", "CreatedKey", "Display", "Event",
-    "Execution", "InvalidArgumentError", "Keys", "LogEntry", "Logs", "Nodes", "NotFoundError", "OverloadedError", "Pools", "Result", "Sandbox", "ServerError",
-    "Templates", "Tenants", "Terminal", "UnavailableError", "Yurt", "YurtError", "models", "tools",
+    "Execution", "InvalidArgumentError", "Keys", "LogEntry", "Logs", "Nodes", "NotFoundError", "OverloadedError", "Pools", "PreconditionError", "Result", 
+    "Sandbox", "ServerError", "Templates", "Tenants", "Terminal", "UnavailableError", "Yurt", "YurtError", "models", "tools",
 ]

@@ -177,3 +177,8 @@ class EventReader:
         self._searched = max(0, len(self._buffer) - 1)
         if len(self._buffer) > MAX_EVENT:
             raise UnavailableError(f"the server sent an event of more than {MAX_EVENT >> 20} MiB", code="unavailable")
+
+
+def condition(if_match: str | None, if_absent: bool) -> dict[str, str]:
+    """Returns the headers of a request that replaces only what the caller has read, or what is not there."""
+    return {**({"if-match": if_match} if if_match else {}), **({"if-none-match": "*"} if if_absent else {})}

@@ -53,6 +53,10 @@ class ConflictError(YurtError):
     """The object is in a state that does not allow the call, such as a sandbox that has ended."""
 
 
+class PreconditionError(ConflictError):
+    """The file or template is not the one that if_match or if_absent is for; read it again."""
+
+
 class OverloadedError(YurtError):
     """The server is full or the tenant has reached a quota; try again after retry_after seconds."""
 
@@ -76,8 +80,8 @@ class CodeFailedError(Exception):
 
 
 _BY_STATUS: dict[int, type[YurtError]] = {
-    400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
-    422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
+    400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 412: PreconditionError,
+    413: InvalidArgumentError, 416: InvalidArgumentError, 422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
 }
 
 

@@ -192,6 +192,7 @@ class FileEventBody(msgspec.Struct, kw_only=True):
 
 
 class FileInfo(msgspec.Struct, kw_only=True):
+    etag: str | None = None
     is_dir: bool
     mod_time: datetime
     mode: str

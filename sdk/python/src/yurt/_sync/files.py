@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Iterator, Callable
+from collections.abc import Iterator, Callable, Mapping
 from typing import BinaryIO
 
 import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import BROKEN, Bytes, bytes_of, mode_of, path_of, range_of
+from .._wire import BROKEN, Bytes, bytes_of, condition, mode_of, path_of, range_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
 from .transport import Answer
@@ -43,14 +43,23 @@ class Files:
         except UnicodeDecodeError as error:
             raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
 
-    def write(self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None) -> models.FileInfo:
-        """Writes a file and makes missing directories. mode is octal text such as "755", or a number such as 0o755."""
-        return self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode))
+    def write(
+        self, path: str, data: str | Bytes, *, append: bool = False, mode: str | int | None = None, if_match: str | None = None, if_absent: bool = False,
+    ) -> models.FileInfo:
+        """Writes a file and makes missing directories. mode is octal text such as "755", or a number such as 0o755.
 
-    def _put(self, path: str, content: bytes | Iterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
+        With if_match, the etag of the file as it was read, no other client's change is lost: a file that has changed is a PreconditionError.
+        With if_absent only a file that is not there is written.
+        """
+        return self._put(path, bytes_of(data, "data"), append=append, mode=mode_of(mode), headers=condition(if_match, if_absent))
+
+    def _put(
+        self, path: str, content: bytes | Iterator[bytes], *, append: bool = False, mode: str | None = None, headers: Mapping[str, str] | None = None,
+    ) -> models.FileInfo:
         params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
         return self._client.call(
-            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"}, once=append,
+            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream", **(headers or {})},
+            once=append or bool(headers),
         )
 
     def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:

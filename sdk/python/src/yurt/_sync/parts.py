@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import msgspec
 
 from .. import models
-from .._wire import API, answer_of, encode, given, segment
+from .._wire import API, answer_of, condition, encode, given, segment
 from ..errors import UnavailableError, YurtError, problem_error
 from .client import Yurt
 
@@ -94,9 +94,20 @@ class Templates:
         """Creates a template from HCL text, or from the same as a dict. on_progress gets the output of package managers."""
         return self._made("POST", self._path, source, on_progress)
 
-    def replace(self, name: str, source: str | Mapping[str, Any], on_progress: Progress | None = None) -> models.Template:
-        """Replaces the template of that name, or creates it. Existing sandboxes keep their version."""
-        return self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress)
+    def tagged(self, name: str) -> Tuple[models.Template, str]:
+        """Returns one template with its etag."""
+        answer = self._client.send("GET", f"{self._path}/{segment(name)}", repeat=True)
+        return msgspec.json.decode(answer.content, type=models.Template), answer.header("etag") or ""
+
+    def replace(
+        self, name: str, source: str | Mapping[str, Any], on_progress: Progress | None = None, *, if_match: str | None = None, if_absent: bool = False,
+    ) -> models.Template:
+        """Replaces the template of that name, or creates it. Existing sandboxes keep their version.
+
+        With if_match, the etag of tagged, no other client's change is lost: a template that has changed is a PreconditionError. With
+        if_absent only a template that is not there is made.
+        """
+        return self._made("PUT", f"{self._path}/{segment(name)}", source, on_progress, condition(if_match, if_absent))
 
     def push(
         self, templates: Sequence[Mapping[str, Any]], *, extends: Mapping[str, str] | None = None, replace: bool = False,
@@ -114,9 +125,9 @@ class Templates:
         last = self._followed("POST", f"{self._path}/{segment(name)}/prepare", None, {}, on_progress)
         return last.nodes or []
 
-    def _made(self, method: str, path: str, source: str | Mapping[str, Any], on_progress: Progress | None) -> models.Template:
+    def _made(self, method: str, path: str, source: str | Mapping[str, Any], on_progress: Progress | None, headers: Mapping[str, str] | None = None) -> models.Template:
         kind, text = ("application/hcl", source.encode()) if isinstance(source, str) else ("application/json", encode(source))
-        last = self._followed(method, path, text, {"content-type": kind}, on_progress)
+        last = self._followed(method, path, text, {"content-type": kind, **(headers or {})}, on_progress)
         if last.template is None:
             raise YurtError("the server did not tell the template", code="internal")
         return last.template
