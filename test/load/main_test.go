@@ -24,7 +24,8 @@ type server struct {
 	program, state string
 	args           []string
 	admin          *yurtclient.Client
-	key            string // of the operator
+	key            string       // of the operator
+	crowd          *http.Client // of clients that are no friends
 }
 
 // serve starts a server, which ends with the test.
@@ -36,7 +37,7 @@ func serve(t *testing.T, args ...string) *server {
 	if err != nil {
 		t.Fatal("making the first key:", err)
 	}
-	s := &server{program: program, state: state, args: args, key: strings.TrimSpace(string(key))}
+	s := &server{program: program, state: state, args: args, key: strings.TrimSpace(string(key)), crowd: &http.Client{Transport: transport(t)}}
 	s.start(t)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -61,14 +62,20 @@ func (s *server) start(t *testing.T) {
 // client returns a client with a key and connections of its own, which repeats no call.
 func (s *server) client(t *testing.T, key string) *yurtclient.Client {
 	t.Helper()
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is of that type
-	transport.MaxIdleConnsPerHost = 64
-	t.Cleanup(transport.CloseIdleConnections)
-	client, err := yurtclient.New(s.URL, yurtclient.WithAPIKey(key), yurtclient.WithHTTPClient(&http.Client{Transport: transport}), yurtclient.WithPatience(0))
+	client, err := yurtclient.New(s.URL, yurtclient.WithAPIKey(key), yurtclient.WithHTTPClient(&http.Client{Transport: transport(t)}), yurtclient.WithPatience(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
+}
+
+// transport returns connections of their own, which are closed with the test.
+func transport(t *testing.T) *http.Transport {
+	t.Helper()
+	own := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is of that type
+	own.MaxIdleConnsPerHost = 64
+	t.Cleanup(own.CloseIdleConnections)
+	return own
 }
 
 // tenant makes a key of a tenant, and returns its client.
