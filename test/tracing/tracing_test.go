@@ -3,79 +3,18 @@ package tracing
 
 import (
 	"context"
-	"net"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/collector"
 	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/testutil"
 )
-
-// collector receives spans as OpenTelemetry's collector does.
-type collector struct {
-	ptraceotlp.UnimplementedGRPCServer
-
-	mu    sync.Mutex
-	spans []ptrace.Span
-	about map[string]string // of the service
-}
-
-// Export implements [ptraceotlp.GRPCServer].
-func (c *collector) Export(_ context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, resource := range req.Traces().ResourceSpans().All() {
-		for name, value := range resource.Resource().Attributes().All() {
-			c.about[name] = value.AsString()
-		}
-		for _, scope := range resource.ScopeSpans().All() {
-			for _, span := range scope.Spans().All() {
-				c.spans = append(c.spans, span)
-			}
-		}
-	}
-	return ptraceotlp.NewExportResponse(), nil
-}
-
-// of returns the spans of a trace, by name.
-func (c *collector) of(id trace.TraceID) map[string]ptrace.Span {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found := map[string]ptrace.Span{}
-	for _, span := range c.spans {
-		if span.TraceID().String() == id.String() {
-			found[span.Name()] = span
-		}
-	}
-	return found
-}
-
-func startCollector(t *testing.T) (*collector, string) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, server := &collector{about: map[string]string{}}, grpc.NewServer()
-	ptraceotlp.RegisterGRPCServer(server, c)
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return c, "http://" + listener.Addr().String()
-}
 
 // caller returns the context of a caller with a trace of its own.
 func caller(t *testing.T, number byte) (context.Context, trace.SpanContext) {
@@ -91,7 +30,7 @@ func TestTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes sandboxes")
 	}
-	received, endpoint := startCollector(t)
+	received, endpoint := collector.Start(t)
 	state := t.TempDir()
 	server, err := devserver.Run(context.WithoutCancel(t.Context()), testutil.BuildYurt(t, "yurt", "test"), state,
 		"dev", "--listen", "127.0.0.1:0", "--otlp-endpoint", endpoint, "--log-level", "debug")
@@ -129,14 +68,14 @@ func TestTraces(t *testing.T) {
 	if want := "trace_id=" + execute.TraceID().String(); !strings.Contains(log, want) || !strings.Contains(log, "trace_id="+create.TraceID().String()) {
 		t.Errorf("no line of the log has the trace of a request:\n%s", log)
 	}
-	check(t, received.of(create.TraceID()), create.SpanID().String(), "POST /api/v1/sessions", []string{"store", "place", "launch"})
-	spans := received.of(execute.TraceID())
+	check(t, received.Of(create.TraceID()), create.SpanID().String(), "POST /api/v1/sessions", []string{"store", "place", "launch"})
+	spans := received.Of(execute.TraceID())
 	check(t, spans, execute.SpanID().String(), "POST /api/v1/sessions/{id}/execute", []string{"execute", "plan", "start", "first output", "run"})
 	if first, run := spans["first output"], spans["run"]; first.EndTimestamp() >= run.EndTimestamp() {
 		t.Errorf("the first output came at %s, and the run ended at %s", first.EndTimestamp(), run.EndTimestamp())
 	}
-	if received.about["service.name"] != "yurt" || received.about["service.version"] != "test" {
-		t.Errorf("the service is %v, want yurt", received.about)
+	if received.About["service.name"] != "yurt" || received.About["service.version"] != "test" {
+		t.Errorf("the service is %v, want yurt", received.About)
 	}
 }
 
