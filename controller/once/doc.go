@@ -7,4 +7,9 @@
 // left, is not carried out again: the client is told so.
 //
 // Keys belong to a tenant, and those of a session token to its session. They are kept for a day.
+//
+// Creates of sessions do not come here: the controller stores their keys in the transaction that stores the session, and keeps them as
+// long as the session. A repeated create waits for the session of the first one and returns it, also when the controller that began it
+// has died; a claim that is apart from the session could only say that the first request has no answer. And a create with a key takes
+// one write of the store, where a claim and an answer would make it three.
 package once
