@@ -186,6 +186,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 	server := &http.Server{
 		Handler:           clientlimits.Handler(s.api),
 		ReadHeaderTimeout: headerLimit,
+		MaxHeaderBytes:    clientlimits.MaxHeader,
 		IdleTimeout:       clientlimits.Idle,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}

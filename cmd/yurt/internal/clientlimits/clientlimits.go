@@ -3,16 +3,14 @@
 package clientlimits
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/internal/httpcode"
@@ -23,18 +21,22 @@ const (
 	Idle = 2 * time.Minute
 	// MaxConnections is how many connections are served at once; further ones wait to be accepted.
 	MaxConnections = 4096
+	// MaxHeader is how many bytes the headers of a request may have: each of them is kept in memory until the request ends.
+	MaxHeader = 64 << 10
 
 	progressLimit = 30 * time.Second // for a client to take, or to send, the next piece of a body
 	maxBodies     = 256 << 20        // bytes that the bodies of requests may have in memory, all together
-	maxBody       = 64 << 20         // of one: the API refuses larger ones
+	maxBody       = 64 << 20         // of one
 	streamedBody  = 1 << 20          // of one that is written to a file as it comes
+	maxSmall      = 64 << 20         // bytes that small bodies may have beside the others, so that large ones do not keep them out
+	smallBody     = 16 << 10         // of the largest small body
 )
 
-// clientLimits ends the connection of a client that stops reading or sending, and refuses bodies that have no room.
+// clientLimits ends the connection of a client that stops reading or sending, and refuses bodies that are too large or have no room.
 type clientLimits struct {
 	http.Handler
 
-	bodies *semaphore.Weighted
+	small, large *room
 }
 
 // Listen returns a listener with at most [MaxConnections] connections at once.
@@ -44,7 +46,7 @@ func Listen(listener net.Listener) net.Listener {
 
 // Handler returns the handler with the limits of its clients.
 func Handler(handler http.Handler) http.Handler {
-	return &clientLimits{Handler: handler, bodies: semaphore.NewWeighted(maxBodies)}
+	return &clientLimits{Handler: handler, small: newRoom(maxSmall), large: newRoom(maxBodies)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -57,15 +59,21 @@ func (l *clientLimits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	size := bodySize(r)
-	if !l.bodies.TryAcquire(size) {
-		refuseBody(answer)
+	if size > maxBody {
+		refuseBody(answer, yurt.CodeBodyTooLarge, "the body is larger than the "+yurt.Size(maxBody).String()+" that are allowed; put large data into files")
 		return
 	}
-	body := &limitedBody{ReadCloser: r.Body, release: sync.OnceFunc(func() { l.bodies.Release(size) })}
+	release, ok := l.roomFor(size).take(clientOf(r), size)
+	if !ok {
+		answer.Header().Set("Retry-After", "1")
+		refuseBody(answer, yurt.CodeOverloaded, "the server has as many bodies of requests as it holds, or as many of this client; send it again, or put large data into files")
+		return
+	}
+	defer release()
+	body := &limitedBody{ReadCloser: r.Body}
 	if isStreamed(r) {
 		body.conn = conn
 	}
-	defer body.release()
 	r.Body = body
 	l.Handler.ServeHTTP(answer, r)
 }
@@ -78,8 +86,25 @@ func bodySize(r *http.Request) int64 {
 	case r.ContentLength < 0:
 		return maxBody
 	default:
-		return min(r.ContentLength, maxBody)
+		return r.ContentLength
 	}
+}
+
+func (l *clientLimits) roomFor(size int64) *room {
+	if size <= smallBody {
+		return l.small
+	}
+	return l.large
+}
+
+// clientOf tells clients apart: by their keys, or by their addresses where they give no key. A client with a made-up key holds room only
+// until its key is refused.
+func clientOf(r *http.Request) string {
+	if key := r.Header.Get("Authorization"); key != "" {
+		return key
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
 }
 
 // isStreamed reports whether a body is written to files as it comes.
@@ -87,23 +112,20 @@ func isStreamed(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/api/v1/") && strings.Contains(r.URL.Path, "/files/") && r.Method != http.MethodPatch
 }
 
-// refuseBody answers that there is no room for a body.
-func refuseBody(w http.ResponseWriter) {
+// refuseBody answers that a body is not read.
+func refuseBody(w http.ResponseWriter, code yurt.Code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Connection", "close") // the body is not read
-	status := httpcode.Of(yurt.CodeOverloaded)
+	w.Header().Set("Connection", "close")
+	status, title := httpcode.Of(code), strings.ReplaceAll(string(code), "_", " ")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, `{"type":"urn:yurt:error:overloaded","title":"Overloaded","status":`+strconv.Itoa(status)+
-		`,"code":"overloaded","detail":"the server has as many bodies of requests as it holds; send it again, or put large data into files"}`)
+	_, _ = fmt.Fprintf(w, `{"type":"urn:yurt:error:%s","title":%q,"status":%d,"code":"%[1]s","detail":%[4]q}`, code, strings.ToUpper(title[:1])+title[1:], status, detail)
 }
 
-// limitedBody gives its room back once it was read, and ends the wait for a client that sends no more.
+// limitedBody ends the wait for a client that sends no more.
 type limitedBody struct {
 	io.ReadCloser
 
-	conn    *http.ResponseController // nil where the handler has a deadline of its own
-	release func()
+	conn *http.ResponseController // nil where the handler has a deadline of its own
 }
 
 // Read implements io.Reader.

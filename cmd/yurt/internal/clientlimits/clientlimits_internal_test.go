@@ -7,49 +7,102 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// TestBodiesHaveABudget: bodies beyond the budget are refused, and taken again once others were read.
-func TestBodiesHaveABudget(t *testing.T) {
+// sender sends bodies to a handler that reads them and ends when the test lets it.
+type sender struct {
+	url     string
+	entered chan struct{}
+}
+
+func newSender(t *testing.T) (s *sender, let func()) {
+	t.Helper()
 	release := make(chan struct{})
-	entered := make(chan struct{}, 8)
-	limits := Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s = &sender{entered: make(chan struct{}, 8)}
+	server := httptest.NewServer(Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		entered <- struct{}{}
+		s.entered <- struct{}{}
 		<-release
-	}))
-	server := httptest.NewServer(limits)
-	defer server.Close()
-	post := func(path string) int {
-		// A body without a length counts as the longest.
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+path, io.MultiReader(strings.NewReader("x")))
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		resp, err := server.Client().Do(req)
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		resp.Body.Close()
-		return resp.StatusCode
+	})))
+	s.url = server.URL
+	let = sync.OnceFunc(func() { close(release) })
+	t.Cleanup(func() { let(); server.Close() })
+	return s, let
+}
+
+// send returns the status and the text of the answer to a body of a client.
+func (s *sender) send(t *testing.T, client, path string, body io.Reader) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.url+path, body)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
 	}
-	for range maxBodies / maxBody {
-		go post("/api/v1/sessions")
-		<-entered
+	req.Header.Set("Authorization", client)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
 	}
-	if status := post("/api/v1/sessions"); status != http.StatusTooManyRequests {
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// endless is a body without a length, which counts as the longest.
+func endless() io.Reader { return io.MultiReader(strings.NewReader("x")) }
+
+// TestBodiesHaveABudget: bodies beyond the budget are refused, and taken again once others have ended. One client holds half of the
+// budget at most, and large bodies do not keep small ones out.
+func TestBodiesHaveABudget(t *testing.T) {
+	s, let := newSender(t)
+	const path, each = "/api/v1/sessions", maxBodies / maxBody / 2
+	var sending sync.WaitGroup
+	for _, client := range []string{"greedy", "other"} {
+		for range each {
+			sending.Go(func() { s.send(t, client, path, endless()) })
+			<-s.entered
+		}
+		if status, _ := s.send(t, client, path, endless()); status != http.StatusTooManyRequests {
+			t.Errorf("a body of %s beyond half of the budget is answered with %d, want 429", client, status)
+		}
+	}
+	if status, _ := s.send(t, "third", path, endless()); status != http.StatusTooManyRequests {
 		t.Errorf("a body beyond the budget is answered with %d, want 429", status)
 	}
-	close(release)
-	deadline := time.Now().Add(5 * time.Second)
-	for post("/api/v1/sessions") != http.StatusOK {
-		if time.Now().After(deadline) {
-			t.Fatal("bodies are refused after the others were read")
+	sending.Go(func() {
+		if status, text := s.send(t, "third", path, strings.NewReader("small")); status != http.StatusOK {
+			t.Errorf("a small body beside large ones is answered with %d, %s", status, text)
+			s.entered <- struct{}{}
 		}
+	})
+	<-s.entered
+	let()
+	sending.Wait()
+	if status, text := s.send(t, "greedy", path, endless()); status != http.StatusOK {
+		t.Errorf("after the others have ended a body is answered with %d, %s", status, text)
+	}
+}
+
+// TestTooLargeBodyIsNotRead: a body that says that it is too large is refused before it is read, unless it is a file.
+func TestTooLargeBodyIsNotRead(t *testing.T) {
+	s, let := newSender(t)
+	let()
+	status, text := s.send(t, "client", "/api/v1/sessions", bytes.NewReader(make([]byte, maxBody+1)))
+	if status != http.StatusRequestEntityTooLarge || !strings.Contains(text, `"title":"Body too large"`) || !strings.Contains(text, "larger than the 64Mi") {
+		t.Errorf("a body of more than 64 MiB is answered with %d, %s", status, text)
+	}
+	if len(s.entered) != 0 {
+		t.Error("the handler was called for a body that is too large")
+	}
+	if status, text := s.send(t, "client", "/api/v1/sessions/ses_a/files/name", bytes.NewReader(make([]byte, maxBody+1))); status != http.StatusOK {
+		t.Errorf("a file of more than 64 MiB is answered with %d, %s", status, text)
 	}
 }
 
