@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 	"github.com/yurtrun/yurt/controller/internal/strictjson"
+	"github.com/yurtrun/yurt/controller/internal/wholebody"
 )
 
 const (
@@ -34,7 +34,7 @@ func readBody(ctx huma.Context, types ...string) ([]byte, error) {
 	// The deadline is taken back: left in force it would end a long request later. Errors are ignored: a test
 	// without a connection has no deadlines.
 	_ = ctx.SetReadDeadline(time.Now().Add(bodyReadLimit))
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	data, err := wholebody.Read(w, r, maxBodyBytes)
 	_ = ctx.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {

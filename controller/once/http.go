@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/internal/wholebody"
 )
 
 const (
@@ -31,7 +32,7 @@ func (r *Requests) read(w http.ResponseWriter, req *http.Request) (Record, error
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(readLimit)) // a test without a connection has no deadlines
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	body, err := wholebody.Read(w, req, maxBody)
 	_ = conn.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"reflect"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/internal/strictjson"
+	"github.com/yurtrun/yurt/controller/internal/wholebody"
 )
 
 // maxBody bounds a JSON body, in bytes, as that of the API of Yurt is.
@@ -18,7 +18,7 @@ const maxBody = 64 << 20
 
 // decode reads the JSON body of a request into a struct. A body that may be left out is then empty.
 func decode(r *http.Request, into any, optional bool) error {
-	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	data, err := wholebody.Read(nil, r, maxBody)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
