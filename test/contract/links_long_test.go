@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // linkGroups are the operations below a session, in groups of which each is small enough for a walk by
@@ -39,21 +40,21 @@ func linkGroups() map[string][]string {
 // notSpoken is a WebSocket, which schemathesis does not speak.
 const notSpoken = "open-terminal"
 
+// statefulFor is how long links are followed.
+const statefulFor = 10 * time.Minute
+
 // TestSchemathesisFollowsLinks has schemathesis follow the links of the document from new sessions until
-// each operation below a session has succeeded.
+// each operation below a session has succeeded, and then the links of all operations for the rest of the time.
 func TestSchemathesisFollowsLinks(t *testing.T) {
 	c := startChecker(t)
+	begun := time.Now()
 	left := c.belowSession(t)
 	for name, operations := range linkGroups() {
 		t.Run(name, func(t *testing.T) {
 			missing := c.missing(t, operations)
 			const seed, walks = 16, 12 // chance decides what a walk comes to, so that most need one or two, and a busy machine more
 			for i := 0; i < walks && len(missing) > 0; i++ {
-				flags := []string{"--phases", "stateful", "--mode", "positive", "--seed", strconv.Itoa(seed + i), "--max-examples", "25", "--include-operation-id", "create-session"}
-				for _, operation := range operations {
-					flags = append(flags, "--include-operation-id", operation)
-				}
-				c.run(t, []string{"LEAD_ON=1"}, flags...)
+				c.walk(t, seed+i, append([]string{"create-session"}, operations...)...)
 				missing = c.missing(t, operations)
 			}
 			if len(missing) > 0 {
@@ -65,6 +66,24 @@ func TestSchemathesisFollowsLinks(t *testing.T) {
 	if !slices.Equal(left, []string{notSpoken}) {
 		t.Errorf("the operations %v are in no group, want %s alone", left, notSpoken)
 	}
+	t.Run("all", func(t *testing.T) {
+		took := time.Since(begun)
+		walks := 0
+		for ; time.Since(begun) < statefulFor && !t.Failed(); walks++ {
+			c.walk(t, walks)
+		}
+		t.Logf("the groups took %s, and %d walks over all operations the rest of %s", took.Round(time.Second), walks, statefulFor)
+	})
+}
+
+// walk follows the links between operations, or between all of them, as the seed has it.
+func (c *schemaChecker) walk(t *testing.T, seed int, operations ...string) {
+	t.Helper()
+	flags := []string{"--phases", "stateful", "--mode", "positive", "--seed", strconv.Itoa(seed), "--max-examples", "25"}
+	for _, operation := range operations {
+		flags = append(flags, "--include-operation-id", operation)
+	}
+	c.run(t, []string{"LEAD_ON=1"}, flags...)
 }
 
 // missing returns which of the operations have not succeeded yet.

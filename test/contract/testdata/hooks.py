@@ -42,6 +42,8 @@ RULES = [
     ("set-session-timeout", "timeout", "^give a timeout, an idle_timeout or both"),
     ("set-pool", "max", "is out of range; give .*, which is the least it keeps"),
     ("replace-template", "name", "^the template is called .*; give the same name in both"),
+    # Made-up text is no HCL.
+    (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
     ("push-templates", "extends", "is not among the templates$"),
     ("push-templates", "preload", "modules are loaded by a runtime, and the template has none"),
     (TEMPLATES, r"(dependencies|kernels)\[.*", "is none of the template's runtimes"),
