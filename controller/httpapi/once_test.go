@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,24 @@ func TestRepeatedRequests(t *testing.T) {
 		t.Errorf("after a refusal the key has the answer %d %s", a.status, a.body)
 	}
 	wantProblem(t, create(`{"name": "a-third"}`), yurt.CodeIdempotencyConflict, "Idempotency-Key")
+}
+
+// TestRepeatedStream: a template whose stream ended with a failure is made when the request is sent again with its key, and once.
+func TestRepeatedStream(t *testing.T) {
+	s := newServer(t, carriesOutOnce(t))
+	const template = `{"name": "made-once"}`
+	create := func() *stream {
+		return s.openStream(t, "POST", "/api/v1/templates", template, "Accept", "text/event-stream", "Idempotency-Key", "key")
+	}
+	s.do(t, "POST", "/api/v1/templates", template)
+	if events := create().rest(); !slices.Equal(events, []string{"1 failed"}) {
+		t.Fatalf("the stream has the events %q, expected that the name is taken", events)
+	}
+	s.do(t, "DELETE", "/api/v1/templates/made-once", "")
+	if events := create().rest(); !slices.Equal(events, []string{"1 created"}) {
+		t.Errorf("after a failure the stream has the events %q, expected that the template is made", events)
+	}
+	wantProblem(t, s.do(t, "POST", "/api/v1/templates", template, "Accept", "text/event-stream", "Idempotency-Key", "key"), yurt.CodeIdempotencyConflict, "Idempotency-Key")
 }
 
 // TestRepeatedCallsOfClient: a call of the Go client with a key, which is made again, begins one execution.

@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/internal/conditional"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/paging"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
+	"github.com/yurtrun/yurt/controller/once"
 )
 
 const (
@@ -328,6 +329,7 @@ func (a *API) followTemplate(ctx context.Context, accept string, last *templateE
 				return send(templateEvent{Type: "progress", Data: text})
 			})
 			if err != nil {
+				once.Refused(making) // there is no template, also when the client left during the installation
 				return send(templateEvent{Type: "failed", Problem: a.problemOf(making, err)})
 			}
 			return send(*last)

@@ -3,8 +3,8 @@
 //
 // A key is claimed in the store before the request is carried out, and the answer is stored before the client gets it. A repeated
 // request gets the stored answer, at any controller. It waits for a short time for the answer of a request that is under way. A request
-// that was refused frees its key, since the server is as it was. A request without an answer, since its controller died or its client
-// left, is not carried out again: the client is told so.
+// that was refused frees its key, since the server is as it was. So does a request whose stream ended by a failure without an effect. A
+// request without an answer, since its controller died or its client left, is not carried out again: the client is told so.
 //
 // Keys belong to a tenant, and those of a session token to its session. They are kept for a day.
 //

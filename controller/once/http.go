@@ -62,6 +62,7 @@ func keyOf(ctx context.Context, key string) string {
 type call struct {
 	execution string // that it began, now or at its first try
 	begin     func(ctx context.Context, execution string)
+	refused   bool // though its answer, a stream, began as that of a success
 }
 
 type callKey struct{}
@@ -81,6 +82,13 @@ func Began(ctx context.Context, execution string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok && c.begin != nil {
 		c.execution = execution
 		c.begin(ctx, execution)
+	}
+}
+
+// Refused notes that a request had no effect, whose answer is a stream that began before this was known. Its key is free again.
+func Refused(ctx context.Context) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.refused = true
 	}
 }
 

@@ -165,6 +165,25 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
+// TestRefusedStream: a request whose stream ends without an effect frees its key, also when its client left.
+func TestRefusedStream(t *testing.T) {
+	refused := true
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		if refused {
+			once.Refused(r.Context())
+		}
+		refused = false
+	})
+	for range 3 {
+		s.send(tenant("a", ""), "key", "/x", "body")
+	}
+	if s.carried != 2 || yurt.CodeOf(s.refusal) != yurt.CodeIdempotencyConflict {
+		t.Errorf("the request was carried out %d times, and then has the error %v; expected twice, and a conflict", s.carried, s.refusal)
+	}
+}
+
 // TestUnderWay: a request that is sent again while the first one is under way has the answer of the first, or is carried out when that
 // one was refused.
 func TestUnderWay(t *testing.T) {

@@ -155,9 +155,9 @@ func (r *Requests) carryOut(w http.ResponseWriter, req *http.Request, record Rec
 	defer answer.send()
 	switch {
 	case began.execution != "":
-	case answer.status >= http.StatusOK && answer.status < http.StatusMultipleChoices:
+	case !began.refused && answer.status >= http.StatusOK && answer.status < http.StatusMultipleChoices:
 		r.answered(req.Context(), record, answer.answer())
-	case refused(answer.status):
+	case began.refused || refused(answer.status):
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeLimit)
 		defer cancel()
 		if err := r.store.ReleaseRequest(ctx, record); err != nil {

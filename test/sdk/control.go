@@ -245,6 +245,7 @@ func (f *Faults) spoil(resp *http.Response) error {
 		return errCut
 	}
 	if key := resp.Request.Header.Get("Idempotency-Key"); key != "" && f.lose.count > 0 && !f.lose.keys[key] {
+		finish(resp)
 		f.lose.keys[key] = true
 		f.lose.count--
 		f.report.Losses++
@@ -258,6 +259,14 @@ func (f *Faults) spoil(resp *http.Response) error {
 		}}
 	}
 	return nil
+}
+
+// finish waits until a request has been carried out whose events say how far it is. The server does not go on with it when its client
+// leaves. An execution, which has a location, goes on.
+func finish(resp *http.Response) {
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && resp.Header.Get("Location") == "" {
+		_, _ = io.Copy(io.Discard, resp.Body) // its answer is lost in any case
+	}
 }
 
 // answer puts a proxy's answer in place of the server's.
