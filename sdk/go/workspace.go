@@ -71,13 +71,20 @@ func (f Workspace) Append(ctx context.Context, path string, data []byte) (yurt.F
 
 // Upload sends a file of any size from a reader. progress may be nil.
 func (f Workspace) Upload(ctx context.Context, source io.Reader, path string, progress Progress) (yurt.FileInfo, error) {
-	total := int64(-1)
-	if file, ok := source.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			total = info.Size()
+	return f.client.PutFile(ctx, f.session, path, &counter{from: source, total: sizeOf(source), tell: progress})
+}
+
+// sizeOf returns the number of bytes of a reader, or -1 if that is not known.
+func sizeOf(source io.Reader) int64 {
+	switch source := source.(type) {
+	case interface{ Len() int }: // a reader of bytes or of a string
+		return int64(source.Len())
+	case *os.File:
+		if info, err := source.Stat(); err == nil && info.Mode().IsRegular() {
+			return info.Size()
 		}
 	}
-	return f.client.PutFile(ctx, f.session, path, &counter{from: source, total: total, tell: progress})
+	return -1
 }
 
 // Download writes a file of any size to a local one and returns its size. A download that fails leaves no file
