@@ -39,7 +39,9 @@ def results(sandbox: Sandbox) -> None:
     pandas.testing.assert_frame_equal(frame, expected, check_names=False, check_dtype=False)
     assert frame["at"].dt.year.tolist() == [2026, 2026], frame.dtypes
 
-    plot = sandbox.run_code(PLOT, language="python", dependencies=["matplotlib"])
+    installed: list[str] = []
+    plot = sandbox.run_code(PLOT, language="python", dependencies=["matplotlib"], on_progress=installed.append)
+    assert "matplotlib" in "".join(installed), f"on_progress got {installed}; expected the output of pip"
     assert isinstance(shown(plot)["image/png"], str) and plot.png and plot.png.startswith(b"\x89PNG"), shown(plot).keys()
     assert shown(sandbox.run_code("6 * 7", language="python"))["text/plain"] == "42"
     assert shown(sandbox.run_code("print('hej')", language="python")) == {"text/plain": "hej\n"}

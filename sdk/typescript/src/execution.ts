@@ -10,6 +10,8 @@ import { given, toBase64 } from "./wire.js";
 
 /** Functions that are called during an execution. The SDK awaits a promise that one returns. */
 export interface Callbacks {
+  /** Output of the package manager, and the reasons for which the execution waits. */
+  onProgress?: ((text: string) => unknown) | undefined;
   onStdout?: ((text: string) => unknown) | undefined;
   onStderr?: ((text: string) => unknown) | undefined;
   onResult?: ((display: Display) => unknown) | undefined;
@@ -172,7 +174,8 @@ export class Execution implements AsyncIterableIterator<Event> {
 
 async function tell(event: Event, to: Callbacks): Promise<void> {
   await to.onEvent?.(event);
-  if (event.type === "stdout") await to.onStdout?.(event.text);
+  if (event.type === "progress") await to.onProgress?.(event.text);
+  else if (event.type === "stdout") await to.onStdout?.(event.text);
   else if (event.type === "stderr") await to.onStderr?.(event.text);
   else if (event.type === "display" && to.onResult && event.display) await to.onResult(event.display);
 }

@@ -99,7 +99,7 @@ export interface CodeOptions extends RunOptions {
   dependencies?: string[];
 }
 
-export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" | "onStderr"> {
+export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onProgress" | "onStdout" | "onStderr"> {
   /** Name of the function in the code. Default: handler. */
   handler?: string;
   /** Instead of code: a Lambda runtime client that serves the handler; it is kept for the next call. */

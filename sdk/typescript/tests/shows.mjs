@@ -33,5 +33,8 @@ assert.deepEqual(told.results, [["a picture", false], ["a page", false], ["42", 
 assert.deepEqual([told.types[0], told.types.at(-1)], ["started", "ended"]);
 assert.deepEqual([result.text, result.value, result.html, result.rows], ["42", 42, "<b>hej</b>", [{ n: 1 }]]);
 assert.equal(Buffer.from(result.png).toString("base64"), pixel);
+let installed = "";
+await sandbox.runCode("import humanize", { language: "python", dependencies: ["humanize==4.9.0"], onProgress: (text) => (installed += text) });
+assert.match(installed, /humanize/, "onProgress gets the output of pip");
 await sandbox.kill();
 console.log("all shown");

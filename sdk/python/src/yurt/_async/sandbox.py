@@ -141,18 +141,19 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
         entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
         stdin: str | None = None, output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
-        on_stdout: Text | None = None, on_stderr: Text | None = None,
+        on_progress: Text | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
         """Runs code and returns its result. Variables last from one run to the next, in the context of that name.
 
-        The callbacks get output, displays and events as they come. One that raises cancels the execution. Other options: see stream_code.
+        The callbacks get output, displays and events as they come, and on_progress that of the package manager. One that raises cancels the
+        execution. Other options: see stream_code.
         """
         execution = await self.stream_code(
             code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files, entry=entry, args=args,
             dependencies=dependencies, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
         )
-        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr, on_result=on_result, on_event=on_event)
+        return await execution.result(on_progress=on_progress, on_stdout=on_stdout, on_stderr=on_stderr, on_result=on_result, on_event=on_event)
 
     async def stream_command(
         self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
@@ -168,19 +169,20 @@ class AsyncSandbox:
     async def run_command(
         self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
         cwd: str | None = None, stdin: str | None = None, output_limit: int | str | None = None, on_disconnect: OnDisconnect | None = None,
-        on_stdout: Text | None = None, on_stderr: Text | None = None,
+        on_progress: Text | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
         """Runs a shell command line, or a program with its arguments, and returns its result."""
         execution = await self.stream_command(
             command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, output_limit=output_limit, on_disconnect=on_disconnect,
         )
-        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
+        return await execution.result(on_progress=on_progress, on_stdout=on_stdout, on_stderr=on_stderr)
 
     async def invoke(
         self, code: str | None = None, event: Any = None, *, handler: str = "handler", command: str | Sequence[str] | None = None,
         language: str | None = None, context: Mapping[str, Any] | None = None, timeout: float | str | None = None,
         env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | Bytes] | None = None,
-        dependencies: Sequence[str] | None = None, on_disconnect: OnDisconnect | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
+        dependencies: Sequence[str] | None = None, on_disconnect: OnDisconnect | None = None,
+        on_progress: Text | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
     ) -> Result:
         """Calls a function of the code with the event, as AWS Lambda does. The result's value is its return value.
 
@@ -191,7 +193,7 @@ class AsyncSandbox:
             files=files_of(files), dependencies=dependencies, on_disconnect=on_disconnect,
         )
         execution = await self._start({**body, "event": event})
-        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
+        return await execution.result(on_progress=on_progress, on_stdout=on_stdout, on_stderr=on_stderr)
 
     def execution(self, id: str) -> AsyncExecution:
         """Returns an earlier execution. Iterating over it yields its events from the first."""

@@ -95,15 +95,21 @@ class Execution:
         self.close()
 
     def result(
-        self, *, on_stdout: Callable[[str], object] | None = None, on_stderr: Callable[[str], object] | None = None,
+        self, *, on_progress: Callable[[str], object] | None = None,
+        on_stdout: Callable[[str], object] | None = None, on_stderr: Callable[[str], object] | None = None,
         on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
     ) -> Result:
-        """Waits for the end and returns the result. If the wait is interrupted, the execution is cancelled."""
+        """Waits for the end and returns the result. If the wait is interrupted, the execution is cancelled.
+
+        on_progress gets the output of the package manager, and the reasons for which the execution waits.
+        """
         try:
             for event in self:
                 if on_event:
                     on_event(event)
-                if event.type == "stdout" and on_stdout:
+                if event.type == "progress" and on_progress:
+                    on_progress(event.text)
+                elif event.type == "stdout" and on_stdout:
                     on_stdout(event.text)
                 elif event.type == "stderr" and on_stderr:
                     on_stderr(event.text)
