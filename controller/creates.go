@@ -85,6 +85,15 @@ func (c *creates) close(refusal error) (none <-chan struct{}) {
 // sessions are terminated. Other requests are served until [Controller.Close].
 func (c *Controller) RefuseCreates(ctx context.Context) error { return c.creates.stop(ctx) }
 
+// whyEnded returns the error of a create whose context has ended: that of a controller that stops, or that the caller left. A caller may
+// leave with any cause, such as an EOF.
+func whyEnded(ctx context.Context) error {
+	if cause := context.Cause(ctx); yurt.CodeOf(cause) != yurt.CodeInternal {
+		return cause
+	}
+	return ctx.Err()
+}
+
 // giveUp ends a session whose create does not wait for its sandbox any more. It returns the cause.
 func (c *Controller) giveUp(ctx context.Context, id string, cause error) error {
 	reason := "the caller left before it was ready"

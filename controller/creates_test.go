@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -84,9 +85,9 @@ func TestWaitsEndWithTheirCallers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, placer := fullWorld(t)
 			placer.late = late
-			ctx, leave := context.WithCancel(t.Context())
+			ctx, leave := context.WithCancelCause(t.Context())
 			outcome := placer.begin(ctx, w, manyCreates(1)...)
-			leave()
+			leave(io.EOF) // as a caller by MCP leaves
 			select {
 			case err := <-outcome:
 				wantCode(t, err, yurt.CodeCanceled)

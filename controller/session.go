@@ -46,7 +46,7 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 	}
 	session, err = create(ctx, req, session, template)
 	if yurt.CodeOf(err) == yurt.CodeCanceled {
-		err = context.Cause(ctx) // which says why, where the controller stops
+		err = whyEnded(ctx)
 	}
 	return session, err
 }
@@ -157,7 +157,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	}
 	sandbox, placement, err := c.findSandbox(work, until, session, spec)
 	if err != nil && until.Err() != nil {
-		return yurt.Session{}, c.giveUp(work, session.ID, context.Cause(until))
+		return yurt.Session{}, c.giveUp(work, session.ID, whyEnded(until))
 	}
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
@@ -178,7 +178,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	c.life.Log.InfoContext(ctx, "session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
 	c.deadlines.Arm(ready)
 	if until.Err() != nil {
-		return yurt.Session{}, c.giveUp(work, ready.ID, context.Cause(until))
+		return yurt.Session{}, c.giveUp(work, ready.ID, whyEnded(until))
 	}
 	return ready, nil
 }

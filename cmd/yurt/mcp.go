@@ -105,10 +105,16 @@ func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *s
 	}
 	defer server.Close() // waits for the calls that the agent left
 	transport := &mcp.IOTransport{Reader: io.NopCloser(a.Stdin), Writer: &agentOutput{to: a.Stdout, leaving: ctx.Done()}}
-	if err := server.Run(ctx, transport); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+	err = server.Run(ctx, transport)
+	var coded *yurt.Error
+	switch {
+	case err == nil, errors.Is(err, io.EOF), ctx.Err() != nil:
+		return nil
+	case errors.As(err, &coded):
 		return err
+	default:
+		return yurt.Errorf(yurt.CodeMalformedBody, "standard input is not MCP: %w; an agent's program sends one message of JSON-RPC a line, see yurt mcp config", err)
 	}
-	return nil
 }
 
 // agentOutput is the standard output of yurt mcp. It gives up on an agent that does not read, whose sandboxes would live on with this

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 // mcpClient is a program that agents live in, and how it is told of MCP servers.
@@ -57,7 +58,7 @@ Without --server the program starts yurt mcp, which runs the sandboxes itself. W
 sandboxes are those of that server. If YURT_API_KEY is set then, the JSON says where the program
 finds the key; it does not hold the key itself.`,
 		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
-		Args:    arguments.Between(1, 1, "the name of a client"),
+		Args:    arguments.Between(1, 1, "the name of a client: "+strings.Join(mcpClientNames(), ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.printMCPConfig(args[0], cmp.Or(server, a.Env("YURT_URL", "")))
 		},
@@ -81,6 +82,11 @@ func (a *app) printMCPConfig(name, server string) error {
 	at := slices.IndexFunc(mcpClients(), func(c mcpClient) bool { return c.name == name })
 	if at < 0 {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "CLIENT", "%.64q is no client that is known; give one of %s", name, strings.Join(mcpClientNames(), ", "))
+	}
+	if server != "" {
+		if _, err := yurtclient.New(server); err != nil { // before an agent's program fails by it
+			return err
+		}
 	}
 	client := mcpClients()[at]
 	keyed := server != "" && a.Env("YURT_API_KEY", "") != ""

@@ -61,8 +61,10 @@ func (r resource) link() *sdk.ResourceLink {
 func newRunOutput(ctx context.Context, e yurt.Execution) (runOutput, error) {
 	result := e.Result
 	out := runOutput{
-		SandboxID: e.SessionID, ExecutionID: e.ID, ExitCode: result.ExitCode, StateLost: result.StateLost, KernelRestarted: result.KernelRestarted,
-		DurationMS: result.Metrics.DurationMS,
+		SandboxID: e.SessionID, ExecutionID: e.ID, ExitCode: result.ExitCode, DurationMS: result.Metrics.DurationMS,
+	}
+	if e.Kind != yurt.KindHandler { // whose interpreter has no variables of run_code
+		out.StateLost, out.KernelRestarted = result.StateLost, result.KernelRestarted
 	}
 	var err error
 	if out.Stdout, err = out.inline(ctx, partStdout, result, yurt.EventStdout); err != nil {

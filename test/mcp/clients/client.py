@@ -108,6 +108,8 @@ async def code(c: Client, sandbox: str) -> None:
         code="def handler(event, context):\n    return {'n': event['n'] + 1, 'f': context.function_name}",
     )
     assert handler.structured_content["result"] == {"n": 21, "f": "f"}, handler.structured_content
+    absent = await call(c, "invoke_handler", sandbox_id=sandbox, code="x = 1", event={})
+    assert "HandlerNotFound" in text_of(absent) and "variables" not in text_of(absent), f"a handler has no variables of run_code: {text_of(absent)}"
     large = await call(c, "run_code", sandbox_id=sandbox, code="print('x' * 200000)")
     link = large.structured_content["resources"][0]
     assert link["name"] == "stdout" and len(large.structured_content["stdout"]) < 40000, link
