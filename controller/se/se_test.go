@@ -228,7 +228,7 @@ func TestBadInput(t *testing.T) {
 		{"/session/net", `{"allow_network": true}`, "NOT_SUPPORTED", "allow_network"},
 		{"/session/net", `{"memory_limit": 1}`, "RESOURCE_LIMIT", "memory_limit"},
 		{"/session/net", `{"memory_limit": "1"}`, "INVALID_ARGUMENT", "memory_limit"},
-		{"/session/net", `{"cpu_quota": 1e9}`, "RESOURCE_LIMIT", "resources.cpu"},
+		{"/session/net", `{"cpu_quota": 1e9}`, "RESOURCE_LIMIT", "cpu_quota"},
 		{"/session/net", `{"timeout": 99999}`, "RESOURCE_LIMIT", "timeout"},
 		{"/session/net", `{"memory_limits": 1}`, "UNKNOWN_FIELD", "memory_limits"},
 		{"/session/" + strings.Repeat("x", 129), "", "INVALID_ARGUMENT", "session_id"},

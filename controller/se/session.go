@@ -102,6 +102,8 @@ func (a *API) request(alias string, body createBody) (controller.CreateSessionRe
 	req := controller.CreateSessionRequest{AgentID: aliasPrefix + alias, Reuse: true, Mode: yurt.ModePersistent, Metadata: map[string]string{}}
 	defaults := a.config.Defaults
 	switch {
+	case body.CPUQuota != nil && (*body.CPUQuota < yurt.MinCPU || *body.CPUQuota > yurt.MaxCPU):
+		return req, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "cpu_quota", "%v cores is out of range; give %v to %v", *body.CPUQuota, yurt.MinCPU, yurt.MaxCPU)
 	case body.CPUQuota != nil:
 		req.Resources.CPU = body.CPUQuota
 	case defaults.CPU > 0:

@@ -157,6 +157,7 @@ export class Sandbox {
 
   /** Makes a sandbox of a template, and returns it once it is ready. Throws OverloadedError when the server is full, or a quota used up. */
   static async create(options: CreateOptions = {}): Promise<Sandbox> {
+    plainObject(options, "options", "options");
     const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, mode, signal } = options;
     const json = given({
       template_id: template, timeout, idle_timeout: idleTimeout, env, metadata, resources, files: filesOf(files), agent_id: agentId, reuse, mode,
@@ -208,6 +209,7 @@ export class Sandbox {
 
   /** Starts code and returns its execution, an iterator of events. */
   async streamCode(code?: string, options: CodeOptions = {}): Promise<Execution> {
+    plainObject(options, "options", "options, such as { language: \"python\" }");
     const { language, context, files, entry, args, dependencies, signal } = options;
     const body = given({ ...runBody(options), code, language, context, files: filesOf(files), entry, args, dependencies });
     return this.#start({ ...body, handler: null }, signal); // run code that only defines a handler without calling it
@@ -230,6 +232,7 @@ export class Sandbox {
 
   /** Calls a function of the code with the event, as AWS Lambda does. The result's value is its return value. */
   async invoke(code: string | undefined, event: unknown = null, options: InvokeOptions = {}): Promise<Result> {
+    plainObject(options, "options", "options, such as { language: \"python\" }");
     const { handler = "handler", command, language, context, timeout, env, cwd, files, dependencies, onDisconnect, signal } = options;
     const body = given({
       code, handler, command, language, context, timeout, env, cwd, files: filesOf(files), dependencies, on_disconnect: onDisconnect,

@@ -9,12 +9,12 @@ export type FileMap = Record<string, string | Uint8Array>;
 
 const surrogate = /\p{Surrogate}/u; // with u it matches only lone surrogates
 
-function text(value: unknown): string {
+function text(value: unknown, field: string): string {
   if (typeof value !== "string") {
-    throw new InvalidArgumentError(`it is ${shown(value)}; give a string`, { code: "invalid_argument", field: "path" });
+    throw new InvalidArgumentError(`it is ${shown(value)}; give a string`, { code: "invalid_argument", field });
   }
   if (surrogate.test(value)) {
-    throw new InvalidArgumentError(`${JSON.stringify(value)} holds a lone surrogate, which is no character; give text`, { code: "invalid_path", field: "path" });
+    throw new InvalidArgumentError(`${JSON.stringify(value)} holds a lone surrogate, which is no character; give text`, { code: "invalid_path", field });
   }
   return value;
 }
@@ -25,7 +25,7 @@ function shown(value: unknown): string {
 
 /** Escapes one segment of a path. */
 export function segment(value: unknown): string {
-  const plain = text(value);
+  const plain = text(value, "id");
   if (plain === "" || plain === "." || plain === "..") { // the URL standard takes escaped dots for a step up, too
     throw new InvalidArgumentError(`${JSON.stringify(plain)} is no name; give that of an object`, { code: "invalid_argument", field: "id" });
   }
@@ -34,7 +34,7 @@ export function segment(value: unknown): string {
 
 /** Escapes the path of a file as one segment, so that the server, not the URL standard, judges dots in it. */
 export function pathOf(value: unknown): string {
-  const plain = text(value);
+  const plain = text(value, "path");
   return encodeURIComponent(plain === "." || plain === ".." ? plain + "/." : plain);
 }
 

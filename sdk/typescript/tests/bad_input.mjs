@@ -40,6 +40,11 @@ async function wrongValues(box) {
   await refused(InvalidArgumentError, "context", () => box.runCode("1", { context: 5 }));
   await refused(InvalidArgumentError, "handler", () => box.invoke("1", {}, { handler: 5, language: "python" }));
   await refused(InvalidArgumentError, "files", () => Sandbox.create({ files: ["a"] }));
+  await refused(InvalidArgumentError, "options", () => Sandbox.create("python-basic"));
+  await refused(InvalidArgumentError, "options", () => Sandbox.create(null));
+  await refused(InvalidArgumentError, "options", () => box.runCode("1", "python"));
+  await refused(InvalidArgumentError, "options", () => box.invoke("1", {}, "python"));
+  await refused(InvalidArgumentError, "id", () => Sandbox.connect(undefined));
   await refused(InvalidArgumentError, "files", () => box.runCode("1", { files: "a" }));
   await refused(InvalidArgumentError, "metadata", () => Sandbox.list({ metadata: ["a"] }));
   await refused(InvalidArgumentError, "mode", () => box.files.write("x", "x", { mode: "9" }));
