@@ -146,6 +146,7 @@ func (s *Server) run(ctx context.Context, c call, sandboxID string, req executio
 	if err != nil {
 		return runOutput{}, nil, err
 	}
+	ended.Kind = started.Kind // a server elsewhere says no more than the result
 	out, err := newRunOutput(ctx, ended)
 	if err != nil {
 		return runOutput{}, nil, err
