@@ -62,6 +62,7 @@ func TestJavaScriptCellErrors(t *testing.T) {
 		{"setTimeout(() => { throw new TypeError('later') }, 10)\nawait new Promise(() => {})", "TypeError", "<cell 6>:1"},
 		{"// comment\nawait Promise.reject(new Error('r'))", "Error", "<cell 7>:2:22"},
 		{"let y = 2; // comment\n  await fail(\n)", "RangeError", "<cell 8>:2:9"},
+		{"await Promise.any([\n  Promise.reject(new TypeError('in the group'))])", "AggregateError", "TypeError: in the group\nat <cell 9>:2:18"},
 		{"await 1\nimport nothing from './none.mjs'", "Error", ""},
 	} {
 		r := n.run(failure.code, javascript)

@@ -530,12 +530,25 @@ function explain(error, before = "Uncaught ") {
     if (error === null || typeof error !== "object") return report(`${before}${String(error)}\n`, "Error", String(error), []);
     const type = String(error.name || error.constructor?.name || "Error");
     const message = String(error.message ?? util.inspect(error));
-    const frames = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
     const why = message === "fetch failed" && error.cause?.message ? `: ${error.cause.message}` : ""; // Node's own message gives no reason
-    return report(before + shorten(inFull(error)) + "\n", type, message + why, frames.slice(0, MAX_FRAMES).reverse());
+    return report(before + shorten(inFull(error)) + "\n", type, message + why, framesOf(error));
   } catch {
     return report(`${before}error that cannot be read\n`, "Error", "<the error cannot be read>", []);
   }
+}
+
+// framesOf returns the user's lines of an error, outermost first, and then those of the errors in an AggregateError.
+function framesOf(error, depth = 0) {
+  const own = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
+  const lines = own.slice(0, MAX_FRAMES).reverse();
+  if (error.name !== "AggregateError" || !Array.isArray(error.errors) || depth > 10) return lines;
+  for (const inner of error.errors.slice(0, MAX_FRAMES)) {
+    if (lines.length >= MAX_FRAMES) break;
+    const isError = util.types.isNativeError(inner);
+    const text = isError ? `${inner.name}: ${inner.message}` : util.inspect(inner);
+    lines.push(`in the group: ${text.slice(0, MAX_MESSAGE)}`, ...(isError ? framesOf(inner, depth + 1) : []));
+  }
+  return lines.slice(0, MAX_FRAMES);
 }
 
 // inFull is the text of an error with its causes and properties, and only the user's frames.
