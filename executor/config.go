@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"log/slog"
+	"net"
 	"runtime"
 	"time"
 
@@ -33,6 +34,8 @@ type Config struct {
 	// HostPaths are the paths of the host that a template may bind, with all below them; nil
 	// means [yurt.OfferedHostPaths].
 	HostPaths []string
+	// Tasks says that sandboxes may be tasks of Nomad, with files, devices and networks of the host.
+	Tasks bool
 	// AppArmorProfile and SELinux confine all processes of every sandbox, as the
 	// host's policy says; the zero value for neither. The host must have the given profile and labels. Of
 	// SELinux's, each sandbox has categories of its own, see [lsm.Labels.For].
@@ -52,7 +55,9 @@ type Config struct {
 	StayAwake time.Duration
 	Packages  packages.Config
 	Images    images.Config // the zero value takes none; Dir "" means in the state directory
-	Logger    *slog.Logger  `json:"-"`
+	// Broker is the socket to the broker of the state directory, in the process that has started this one, which ends with it; nil for one in this process.
+	Broker *net.UnixConn `json:"-"`
+	Logger *slog.Logger  `json:"-"`
 }
 
 // complete returns the configuration with defaults for the fields that are not set.
@@ -61,6 +66,11 @@ func (c Config) complete() Config {
 	c.MaxCreates = cmp.Or(c.MaxCreates, defaultMaxCreates())
 	c.MaxQueue = cmp.Or(c.MaxQueue, defaultMaxQueue)
 	c.MaxExecutions = cmp.Or(c.MaxExecutions, defaultMaxExecutions)
+	return c.completePower()
+}
+
+// completePower is complete for the fields that a broker has.
+func (c Config) completePower() Config {
 	if c.HostPaths == nil {
 		c.HostPaths = yurt.OfferedHostPaths()
 	}

@@ -16,20 +16,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
-// takeDirs makes and locks the directories of an executor. It fails if another executor has them, or if a newer version has left its
-// files there.
-func takeDirs(stateDir, runDir, version string, transient bool) (*os.File, error) {
-	lock, err := lockState(stateDir)
-	if err != nil {
-		return nil, err
-	}
-	if err := layOut(stateDir, runDir, version, transient); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return lock, nil
-}
-
-// layOut makes the directories and records the format of their files.
+// layOut makes the directories and records the format of their files. It fails if a newer version has left its files there.
 func layOut(stateDir, runDir, version string, transient bool) error {
 	if err := records.CheckFormat(stateDir, version); err != nil {
 		return err
@@ -48,10 +35,18 @@ func layOut(stateDir, runDir, version string, transient bool) error {
 	return errors.Join(records.WriteFormat(stateDir, version), records.WriteFormat(runDir, version))
 }
 
+// CheckRoot returns an error in a process that is not root, and can have no broker.
+func CheckRoot() error {
+	if os.Geteuid() != 0 {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
+	}
+	return nil
+}
+
 // lockState makes the state directory and locks it.
 func lockState(dir string) (*os.File, error) {
-	if os.Geteuid() != 0 {
-		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
+	if err := CheckRoot(); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)

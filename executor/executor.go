@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/node"
@@ -36,13 +34,12 @@ type Executor struct {
 
 	logger     *slog.Logger
 	config     Config
-	broker     *broker.Local
+	broker     brokerage
 	groups     *cgroup.Manager
 	runtimes   *host.Host
 	programs   *confine.Starter // nil in a process without power
-	lock       *os.File
-	runDir     string         // see [RunDir]
-	room       *headroom.Room // for writes that end something while the disk is full
+	runDir     string           // see [RunDir]
+	room       *headroom.Room   // for writes that end something while the disk is full
 	disks      *headroom.Guard
 	layers     *layers.Store
 	images     *images.Store
@@ -52,7 +49,8 @@ type Executor struct {
 	inotify *inotify.Shared // for them
 }
 
-// New returns an executor on the state directory, which it locks. Start comes next.
+// New returns an executor on the state directory. Without a socket to the broker of that directory it opens one in this process, which
+// must be root then. Start comes next.
 func New(config Config) (*Executor, error) {
 	config, err := config.check()
 	if err != nil {
@@ -62,41 +60,40 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := cgroup.Open(CgroupName(config.StateDir))
+	groups, err := config.openCgroups()
 	if err != nil {
 		return nil, err
 	}
-	groups.BoundAll(cgroup.All{Memory: int64(config.All.Memory), PIDs: config.All.PIDs})
+	e := &Executor{config: config, logger: config.Logger, groups: groups, runDir: runDir, room: newRoom(config.StateDir, config.Transient)}
 	newRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
-	lock, err := takeDirs(config.StateDir, runDir, config.Version, config.Transient)
-	if err != nil {
+	if e.broker, err = config.reachBroker(groups); err != nil {
 		return nil, err
 	}
-	programs, err := openPrograms()
-	if err != nil {
-		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
+	if err := layOut(config.StateDir, runDir, config.Version, config.Transient); err != nil {
+		return nil, errors.Join(err, e.broker.close())
 	}
-	layers, images, err := openStores(config, programs)
-	if err != nil {
-		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
+	if err := openParts(e); err != nil {
+		return nil, errors.Join(err, rundir.Remove(runDir), e.broker.close())
 	}
-	room := newRoom(config.StateDir, config.Transient)
-	e := &Executor{
-		config: config, logger: config.Logger, groups: groups, lock: lock, runDir: runDir, layers: layers, images: images,
-		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
-		runtimes: newRuntimes(config, runDir, programs), programs: programs, processors: openProcessors(config),
-		inotify: inotify.New(workspace.MaxDirs),
-	}
-	e.broker = broker.NewLocal(broker.Config{
-		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, launcherLock), config.Transient, config.Logger),
-		Cgroups:  groups, Layers: layers, Dirs: sandboxDirs{state: config.StateDir, run: runDir},
-		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
-	})
 	e.Node = node.New(config.ofNode(runDir), node.Parts{
 		Logger: e.logger, Broker: e.broker, Cgroups: groups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
 		Layers: e.layers, Images: e.images, Processors: e.processors,
 	})
 	return e, nil
+}
+
+// openParts opens the parts below the node.
+func openParts(e *Executor) (err error) {
+	if e.programs, err = openPrograms(); err != nil {
+		return err
+	}
+	if e.layers, e.images, err = openStores(e.config, e.programs); err != nil {
+		return err
+	}
+	e.disks = &headroom.Guard{Node: e.config.Node, Room: e.room, RunDir: e.runDir, Logger: e.logger}
+	e.runtimes, e.processors = newRuntimes(e.config, e.runDir, e.programs), openProcessors(e.config)
+	e.inotify = inotify.New(workspace.MaxDirs)
+	return nil
 }
 
 // openPrograms returns nil in a process without power over the host, whose helper programs have no power either.
@@ -127,6 +124,12 @@ func (c Config) check() (Config, error) {
 	if c.MaxSandboxes, err = c.sandboxBound(given); err != nil {
 		return c, err
 	}
+	return c.checkPower()
+}
+
+// checkPower is check for the part of the configuration that a broker has.
+func (c Config) checkPower() (_ Config, err error) {
+	c = c.completePower()
 	if c.All, err = c.All.Complete(); err != nil {
 		return c, err
 	}
@@ -160,13 +163,18 @@ func openStores(config Config, programs *confine.Starter) (*layers.Store, *image
 		return nil, nil, err
 	}
 	c := config.Images
-	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
+	c.Dir = config.imagesDir()
 	c.Logger, c.Unpacker = config.Logger, config.UnpackerPath
 	if programs != nil {
 		c.Programs = programs
 	}
 	images, err := images.Open(c)
 	return packages, images, err
+}
+
+// imagesDir is where unpacked images are.
+func (c Config) imagesDir() string {
+	return cmp.Or(c.Images.Dir, filepath.Join(c.StateDir, "images"))
 }
 
 // openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.
@@ -184,7 +192,7 @@ func openProcessors(config Config) *cpuidle.Processors {
 
 // Start readies the executor and adopts the sandboxes that an earlier one left in the state directory, see [node.Node.Start].
 func (e *Executor) Start(ctx context.Context) error {
-	if err := e.broker.Prepare(ctx); err != nil {
+	if err := e.broker.prepare(ctx); err != nil {
 		return err
 	}
 	if _, err := e.runtimes.Discover(ctx); err != nil {
@@ -202,7 +210,7 @@ func (e *Executor) Close() error {
 	if e.programs != nil {
 		e.programs.Close()
 	}
-	return errors.Join(err, e.broker.Close(), rundir.Remove(e.runDir), e.layers.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
+	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.processors.Close(), e.room.Close(), e.broker.close())
 }
 
 // Runtimes lists the language runtimes that are installed and work.

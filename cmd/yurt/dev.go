@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
+	"github.com/yurtrun/yurt/executor"
 )
 
 type devFlags struct {
@@ -75,6 +76,9 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
+	if a.dividesPower() {
+		return a.keepExecutor(ctx, &f.nodeFlags, logger, localNode)
+	}
 	process.Serve(logger)
 	process.OutliveSandboxes(logger)
 	listener, err := f.listen.Open(ctx)
@@ -123,7 +127,11 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 	if err := s.trace(ctx, a, &f.traces, localNode); err != nil {
 		return nil, err
 	}
-	node, err := f.executor(a, logger, localNode)
+	config, err := f.config(a, logger, localNode)
+	if err != nil {
+		return nil, err
+	}
+	node, err := executor.New(config)
 	if err != nil {
 		return nil, err
 	}

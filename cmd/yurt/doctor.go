@@ -20,9 +20,9 @@ sandboxes here. Below the table stands the consequence of each mechanism that is
 degraded.
 
 With --processes it lists the programs of Yurt's that run here instead, those in sandboxes
-included: the user of each, its capabilities, and whether a list of system calls holds for it
-(seccomp) and it can get no new privileges. The kernel does not tell whether landlock holds for
-a process.
+included, and brokers apart from their executors: the user of each, its capabilities, and
+whether a list of system calls holds for it (seccomp) and it can get no new privileges. The
+kernel does not tell whether landlock holds for a process.
 
 The exit code is 5 where a mechanism is missing that every sandbox needs.`,
 		GroupID: cli.GroupHost,

@@ -21,6 +21,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/scrape"
 	"github.com/yurtrun/yurt/controller/local"
+	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/announce"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
@@ -90,6 +91,7 @@ func (f *executorFlags) complete(a *app) (err error) {
 	if err := f.nodeFlags.complete(a); err != nil {
 		return err
 	}
+	f.tasks = true
 	if f.listen == "" {
 		f.listen = filepath.Join(f.stateDir, "executor.sock")
 	}
@@ -115,13 +117,20 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if a.dividesPower() {
+		return a.keepExecutor(ctx, &f.nodeFlags, logger, f.node)
+	}
 	process.Serve(logger)
 	process.OutliveSandboxes(logger)
 	source, err := f.identity(logger)
 	if err != nil {
 		return err
 	}
-	node, err := f.executor(a, logger, f.node)
+	config, err := f.config(a, logger, f.node)
+	if err != nil {
+		return err
+	}
+	node, err := executor.New(config)
 	if err != nil {
 		return err
 	}
@@ -155,7 +164,7 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 		server.ServeTLS(listener, source)
 	}
 	shutdown := func() {
-		notify(logger, daemon.SdNotifyStopping)
+		a.notify(logger, daemon.SdNotifyStopping)
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), callsLimit)
 		defer cancel()
 		server.Shutdown(limited)
@@ -181,7 +190,7 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 		return errors.Join(err, server.Wait())
 	}
 	a.announceExecutor(f, address)
-	notify(logger, daemon.SdNotifyReady)
+	a.notify(logger, daemon.SdNotifyReady)
 	err = server.Wait()
 	stop()
 	<-done
@@ -228,9 +237,9 @@ func (f *executorFlags) identity(logger *slog.Logger) (*identity.Source, error) 
 	return source, nil
 }
 
-// notify tells systemd how far the start is, if systemd started this process.
-func notify(logger *slog.Logger, state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
+// notify tells systemd how far the start is, if systemd started the broker.
+func (a *app) notify(logger *slog.Logger, state string) {
+	if err := a.executor.Tell(state); err != nil {
 		logger.Warn("telling systemd", "state", state, "error", err)
 	}
 }

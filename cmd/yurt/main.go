@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 )
 
@@ -27,11 +30,24 @@ func main() {
 func run(ctx context.Context, args []string, a *app) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)
+	part, name, err := brokered.Join(filepath.Base(args[0]))
+	if err != nil {
+		fmt.Fprintln(a.Stderr, "yurt:", err)
+		return yurt.ExitError
+	}
+	if a.executor = part; part == nil {
+		context.AfterFunc(ctx, stop)
+		return execute(ctx, name, args[1:], a)
+	}
+	// An interrupt reaches this process from the terminal and from the broker. The broker ends it if it takes too long.
+	return brokered.ExitCode(execute(ctx, name, args[1:], a))
+}
 
+// execute carries out a command line of the program under the name.
+func execute(ctx context.Context, name string, args []string, a *app) int {
 	root := newRootCommand(a)
-	a.Args = args[1:]
-	if filepath.Base(args[0]) == sandboxRunName {
+	a.Args = args
+	if name == sandboxRunName {
 		root = newSandboxRunCommand(a)
 	}
 	root.SetArgs(a.Args)

@@ -90,11 +90,13 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 		}
 		return a.speakMCP(ctx, &f.mcpFlags, remote.New(client), logger)
 	}
-	server, err := a.newOwnServer(ctx, &f.mcpFlags, logger)
-	if err != nil {
-		return cli.InitFailure(err)
-	}
-	return errors.Join(a.speakOwnMCP(ctx, server, &f.mcpFlags, logger), server.close())
+	return a.withPrivateNode(ctx, func(ctx context.Context) error {
+		server, err := a.newOwnServer(ctx, &f.mcpFlags, logger)
+		if err != nil {
+			return cli.InitFailure(err)
+		}
+		return errors.Join(a.speakOwnMCP(ctx, server, &f.mcpFlags, logger), server.close())
+	})
 }
 
 // speakMCP serves the agent at standard input until it closes that.

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/confine"
@@ -27,45 +25,79 @@ const removalLimit = 20 * time.Second
 // sessions are found again by it.
 const localNode = "local"
 
-// privateNode is an executor of one run: on a state directory of its own, and gone
-// with it.
+// privateNode is an executor of one run: on a state directory of its own, and gone with it.
 type privateNode struct {
 	*executor.Executor
 	stateDir string
 	stderr   io.Writer
-	watcher  watcher
 }
 
-// startPrivateNode starts an executor whose sandboxes end with this process, and whose directories are removed then, however that
-// ends. The caller calls remove.
+// startPrivateNode starts an executor whose sandboxes end with its broker, see [app.withPrivateNode]. The caller calls remove.
 func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Config)) (*privateNode, error) {
-	a.removeAbandoned()
-	packages, err := a.sharedPackages()
+	if a.executor == nil {
+		return nil, executor.CheckRoot()
+	}
+	config, err := a.privateConfig(a.executor.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	stateDir, err := os.MkdirTemp("", privateStatePrefix)
-	if err != nil {
-		return nil, fmt.Errorf("making a state directory: %w", err)
+	config.Broker = a.executor.Socket
+	for _, change := range changes {
+		change(&config)
 	}
-	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) {
-		c.Transient, c.Packages, c.Images = true, packages, a.ownImages()
-		for _, change := range changes {
-			change(c)
-		}
-	})
+	node, err := executor.New(config)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(stateDir))
+		return nil, err
 	}
-	private := &privateNode{Executor: node, stateDir: stateDir, stderr: a.Stderr}
-	var starting errgroup.Group // beside each other: the start of a process takes a millisecond
-	starting.Go(func() error { return private.watcher.start(ctx, stateDir) })
-	starting.Go(func() error { return node.Start(ctx) })
-	if err := starting.Wait(); err != nil {
+	private := &privateNode{Executor: node, stateDir: config.StateDir, stderr: a.Stderr}
+	if err := node.Start(ctx); err != nil {
 		private.remove(ctx)
 		return nil, err
 	}
 	return private, nil
+}
+
+// privateConfig is that of a private node on the state directory.
+func (a *app) privateConfig(stateDir string) (executor.Config, error) {
+	config, err := nodeConfig(stateDir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return config, err
+	}
+	config.Transient, config.Images = true, a.ownImages()
+	config.Packages, err = a.sharedPackages()
+	return config, err
+}
+
+// privateDir is the directory of a private node. A watcher removes the node if this process is killed.
+type privateDir struct {
+	path    string
+	stderr  io.Writer
+	watcher watcher
+}
+
+// newPrivateDir makes the directory of a private node. The caller calls remove.
+func (a *app) newPrivateDir(ctx context.Context) (*privateDir, error) {
+	path, err := os.MkdirTemp("", privateStatePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("making a state directory: %w", err)
+	}
+	d := &privateDir{path: path, stderr: a.Stderr}
+	if err := d.watcher.start(ctx, path); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return d, nil
+}
+
+// remove removes the directory, and the sandboxes that an executor has left which was killed.
+func (d *privateDir) remove() {
+	defer d.watcher.stop()
+	err := executor.RemoveKilled(d.path)
+	if err == nil {
+		err = os.RemoveAll(d.path) // it is there still if it never had a node
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(d.stderr, "yurt: the node of this run could not be removed, see %s: %v\n", d.path, err)
+	}
 }
 
 // privateStatePrefix begins the names of private nodes' state directories.
@@ -85,32 +117,22 @@ func (a *app) removeAbandoned() {
 	}
 }
 
-// remove ends the sandbox and removes the state directory, also when ctx has ended.
+// remove ends the sandbox, also when ctx has ended. The broker removes the directories.
 func (n *privateNode) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
 	defer cancel()
-	defer n.watcher.stop()
-	err := errors.Join(n.DestroyAll(ctx), n.Close())
-	if err == nil {
-		err = os.RemoveAll(n.stateDir)
-	}
-	if err != nil {
-		fmt.Fprintf(n.stderr, "yurt: the sandbox could not be removed cleanly, see %s: %v\n", n.stateDir, err)
+	if err := errors.Join(n.DestroyAll(ctx), n.Close()); err != nil {
+		fmt.Fprintf(n.stderr, "yurt: the sandbox could not be removed cleanly: %v\n", err)
 	}
 }
 
-// newExecutor makes an executor with the helpers that lie beside this binary.
-func newExecutor(stateDir string, logger *slog.Logger, change func(*executor.Config)) (*executor.Executor, error) {
+// nodeConfig is that of a node with the helpers that lie beside this binary.
+func nodeConfig(stateDir string, logger *slog.Logger) (executor.Config, error) {
 	binaries, err := findBinaries()
-	if err != nil {
-		return nil, err
-	}
-	config := executor.Config{
+	return executor.Config{
 		StateDir: stateDir, Node: localNode, Version: version, Logger: logger,
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
-	}
-	change(&config)
-	return executor.New(config)
+	}, err
 }
 
 func findBinaries() (executor.Binaries, error) {

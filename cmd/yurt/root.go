@@ -6,6 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/auditcmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cacmd"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
@@ -18,9 +19,10 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/tenantcmd"
 )
 
-// app has the streams and flags that all commands share, and the settings of a server that runs.
+// app has the streams and flags that all commands share, the part of this process, and the settings of a server that runs.
 type app struct {
 	*cli.App
+	executor *brokered.Executor // nil in other processes
 	settings *config.Settings
 	servers  config.Servers
 }

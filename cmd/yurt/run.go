@@ -80,7 +80,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 			f.args = args[1:]
 			f.eventGiven, f.clientGiven = cmd.Flags().Changed("event"), cmd.Flags().Changed("runtime-client")
 			f.handlerGiven = cmd.Flags().Changed("handler")
-			return a.runFile(cmd.Context(), args[0], f)
+			return a.withPrivateNode(cmd.Context(), func(ctx context.Context) error { return a.runFile(ctx, args[0], f) })
 		},
 	}
 	flags := cmd.Flags()

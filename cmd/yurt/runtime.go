@@ -16,6 +16,11 @@ func (runtimeHost) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return localRuntimes(ctx)
 }
 
+// Do implements [runtimecmd.Host].
+func (h runtimeHost) Do(ctx context.Context, do func(context.Context) error) error {
+	return h.withPrivateNode(ctx, do)
+}
+
 // Start implements [runtimecmd.Host].
 func (h runtimeHost) Start(ctx context.Context, pluginDir string) (runtimecmd.Node, error) {
 	node, err := h.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = pluginDir })

@@ -51,7 +51,7 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 		defer signal.Stop(told)
 		settings := map[string]func(string) error{"log_level": log.Set}
 		maps.Copy(settings, server.settings)
-		reload := config.Reload{Log: logger, Also: server.also, Apply: settings, Ends: a.terminalEnds()}
+		reload := config.Reload{Log: logger, Also: server.also, Apply: settings, Ends: a.hangupEnds()}
 		reload.Read = func() (*config.Settings, error) {
 			fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
 			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
@@ -72,6 +72,14 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 	}
 }
 
+// hangupEnds returns a function that reports whether SIGHUP ends this process. It is the broker that ends by it, with its executor.
+func (a *app) hangupEnds() func() bool {
+	if a.executor != nil {
+		return func() bool { return false }
+	}
+	return a.terminalEnds()
+}
+
 // terminalEnds returns a function that reports whether the terminal that the program was started at is gone.
 func (a *app) terminalEnds() func() bool {
 	terminal, ok := a.Stdin.(*os.File)
@@ -90,6 +98,7 @@ func newConfigCommand(a *app) *cobra.Command {
 // nodeFlags are the settings of the owner of sandboxes, in every command the same.
 type nodeFlags struct {
 	log                                         serverlog.Flags
+	tasks                                       bool // of Nomad come to the node
 	stateDir, runDir                            string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	totalMemory                                 string
@@ -158,30 +167,31 @@ func (f *nodeFlags) memory() (size yurt.Size, err error) {
 // maxStayAwake lets processors sleep while requests wait for long executions.
 const maxStayAwake = time.Second
 
-// executor makes the executor that the settings describe.
-func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executor.Executor, error) {
-	checksums, err := a.readChecksums(f.checksums)
+// config is that of the node that the settings describe.
+func (f *nodeFlags) config(a *app, logger *slog.Logger, node string) (executor.Config, error) {
+	c, err := nodeConfig(f.stateDir, logger)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	packages, err := f.packages.config(a)
-	if err != nil {
-		return nil, err
+	if c.RuntimeChecksums, err = a.readChecksums(f.checksums); err != nil {
+		return c, err
+	}
+	if c.Packages, err = f.packages.config(a); err != nil {
+		return c, err
 	}
 	memory, err := f.memory()
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	containerImages, err := f.images.config()
-	if err != nil {
-		return nil, err
+	if c.Images, err = f.images.config(); err != nil {
+		return c, err
 	}
-	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
-		c.Packages, c.RunDir, c.Images = packages, f.runDir, containerImages
-		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
-		c.All = budget.Bounds{Memory: memory, PIDs: f.totalPIDs, Overcommit: f.overcommit}
-		c.RuntimeChecksums = checksums
-		c.StayAwake = f.stayAwake
-		c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux
-	})
+	c.RunDir, c.Node, c.StayAwake, c.Tasks = f.runDir, node, f.stayAwake, f.tasks
+	c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
+	c.All = budget.Bounds{Memory: memory, PIDs: f.totalPIDs, Overcommit: f.overcommit}
+	c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux
+	if a.executor != nil {
+		c.Broker = a.executor.Socket
+	}
+	return c, nil
 }

@@ -2,8 +2,6 @@ package broker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net"
 	"os"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
-	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
@@ -67,7 +64,7 @@ type Tree struct {
 
 // check refuses trees of no kind or of both, and names that could be paths.
 func (t Tree) check() error {
-	if digest, err := hex.DecodeString(t.Layer); t.View == "" && err == nil && len(digest) == sha256.Size {
+	if t.View == "" && isDigest(t.Layer) {
 		return nil
 	}
 	if t.Layer == "" && t.View != "" && len(t.View) <= maxView && !strings.HasPrefix(t.View, ".") && strings.Trim(t.View, runCharacters) == "" {
@@ -98,11 +95,12 @@ type StartRequest struct {
 	Isolation yurt.Isolation   `json:"isolation"`
 	Host      *yurt.HostAccess `json:"host,omitempty"`
 	IDBase    uint32           `json:"id_base"` // the first of its range of host ids
-	Layout    layout.Layout    `json:"layout"`  // without devices, which are those of Host
+	Root      RootParts        `json:"root"`
 }
 
 // Started is a sandbox whose init was started.
 type Started struct {
-	Init   procid.ID          `json:"init"`
-	Phases map[string]float64 `json:"phases_ms"`
+	Init     procid.ID          `json:"init"`
+	Phases   map[string]float64 `json:"phases_ms"`
+	Commands []string           `json:"commands,omitempty"` // directories of the toolchains' commands, for PATH
 }

@@ -55,7 +55,7 @@ func overSocket(t *testing.T, local *broker.Local, groups *cgroup.Manager) *wire
 	}
 	served := make(chan error, 1)
 	go func() { served <- wire.Serve(context.Background(), theirs, local) }()
-	client := wire.NewClient(ours, groups)
+	client := wire.NewClient(ours, groups, nil)
 	t.Cleanup(func() {
 		if err := errors.Join(client.Close(), <-served); err != nil {
 			t.Error(err)
@@ -73,7 +73,7 @@ func withCgroups(t *testing.T) (*broker.Local, *cgroup.Manager) {
 	}
 	groups.BoundAll(cgroup.All{Memory: nodeMemory, PIDs: 1000})
 	t.Cleanup(groups.RemoveParent)
-	return broker.NewLocal(broker.Config{Cgroups: groups, Logger: slog.New(slog.DiscardHandler)}), groups
+	return broker.NewLocal(broker.Config{Cgroups: groups, Tasks: true, Logger: slog.New(slog.DiscardHandler)}), groups
 }
 
 func modest() cgroup.Limits { return cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50} }

@@ -25,7 +25,10 @@ import (
 type Config struct {
 	Launcher        *launch.Launcher
 	Cgroups         *cgroup.Manager
-	Layers          *layers.Store
+	LayersDir       string   // of dependency layers
+	ImagesDir       string   // of unpacked images
+	HostPaths       []string // of the host that it offers to sandboxes, with all below them
+	Tasks           bool     // sandboxes may be tasks of Nomad, with files, devices and networks of the host
 	Dirs            Dirs
 	AppArmorProfile string
 	SELinux         lsm.Labels
@@ -67,6 +70,10 @@ func (l *Local) Close() error {
 	l.Cgroups.RemoveParent()
 	return err
 }
+
+// Forget drops all that this broker remembers of sandboxes. A new executor does not know the runs that its predecessor had begun, and
+// takes sandboxes over as after the end of a broker: by their cgroups. No request may be under way.
+func (l *Local) Forget() { l.list.clear() }
 
 // The names, in a sandbox's directory on disk, of a workspace that is a disk image, or is bounded by quotas.
 const (
@@ -136,7 +143,7 @@ func gone(sandboxID string) error {
 // source returns the directory of a tree on the node.
 func (l *Local) source(sandboxID string, tree Tree) string {
 	if tree.Layer != "" {
-		return l.Layers.Tree(tree.Layer)
+		return layers.Tree(l.LayersDir, tree.Layer)
 	}
 	return filepath.Join(l.Dirs.RecordDir(sandboxID), ViewsDir, tree.View)
 }

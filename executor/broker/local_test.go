@@ -264,13 +264,20 @@ func testStartRefuses(t *testing.T, b subject, groups *cgroup.Manager) {
 		return r
 	}
 	for name, change := range map[string]func(*broker.StartRequest){
-		"a sandbox that is there": func(r *broker.StartRequest) { r.ID = id },
-		"a path as an id":         func(r *broker.StartRequest) { r.ID = "../" + r.ID },
-		"root's ids":              func(r *broker.StartRequest) { r.IDBase = 0 },
-		"ids within a range":      func(r *broker.StartRequest) { r.IDBase++ },
-		"ids of programs":         func(r *broker.StartRequest) { r.IDBase = idrange.Programs },
-		"no memory":               func(r *broker.StartRequest) { r.Limits.Memory = 0 },
-		"the node's memory":       func(r *broker.StartRequest) { r.Limits.Memory = nodeMemory + 1 },
+		"a sandbox that is there":             func(r *broker.StartRequest) { r.ID = id },
+		"a path as an id":                     func(r *broker.StartRequest) { r.ID = "../" + r.ID },
+		"root's ids":                          func(r *broker.StartRequest) { r.IDBase = 0 },
+		"ids within a range":                  func(r *broker.StartRequest) { r.IDBase++ },
+		"ids of programs":                     func(r *broker.StartRequest) { r.IDBase = idrange.Programs },
+		"no memory":                           func(r *broker.StartRequest) { r.Limits.Memory = 0 },
+		"the node's memory":                   func(r *broker.StartRequest) { r.Limits.Memory = nodeMemory + 1 },
+		"a path that the node does not offer": func(r *broker.StartRequest) { r.Root.HostPaths = []string{"/root"} },
+		"a path that is none":                 func(r *broker.StartRequest) { r.Root.HostPaths = []string{"usr"} },
+		"a path as an image":                  func(r *broker.StartRequest) { r.Root.Image = "../../root" },
+		"a directory as an image":             func(r *broker.StartRequest) { r.Root.Image = "/root" },
+		"an image and paths of the host": func(r *broker.StartRequest) {
+			r.Root = broker.RootParts{HostPaths: []string{"/usr/bin"}, Image: strings.Repeat("0", 64)}
+		},
 		"a mount over /proc": func(r *broker.StartRequest) {
 			r.Host = &yurt.HostAccess{Mounts: []yurt.Mount{{Source: "/etc", Target: "/proc"}}}
 		},
@@ -279,9 +286,15 @@ func testStartRefuses(t *testing.T, b subject, groups *cgroup.Manager) {
 		},
 	} {
 		_, err := b.Start(t.Context(), request(change))
-		if code := yurt.CodeOf(err); code != yurt.CodeInvalidArgument && code != yurt.CodeLimitOutOfRange {
+		if code := yurt.CodeOf(err); !slices.Contains([]yurt.Code{yurt.CodeInvalidArgument, yurt.CodeLimitOutOfRange, yurt.CodeForbidden, yurt.CodeTemplateInvalid}, code) {
 			t.Errorf("starting one with %s: %v, want a refusal", name, err)
 		}
+	}
+	config := b.local.Config
+	config.Tasks = false
+	task := request(func(r *broker.StartRequest) { r.Host = &yurt.HostAccess{CPUWeight: 1} })
+	if _, err := broker.NewLocal(config).Start(t.Context(), task); yurt.CodeOf(err) != yurt.CodeForbidden {
+		t.Errorf("starting a task where there are none: %v, want %s", err, yurt.CodeForbidden)
 	}
 	if names, err := groups.Names(); err != nil || !slices.Equal(names, []string{id}) {
 		t.Errorf("there are the cgroups %q, %v", names, err)

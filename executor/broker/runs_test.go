@@ -163,6 +163,37 @@ func testRunLives(t *testing.T, b subject, groups *cgroup.Manager) {
 	}
 }
 
+// TestForget: a new executor finds the runs that have a name, and a run that its predecessor had only begun keeps no run from its name.
+func TestForget(t *testing.T) { onBoth(t, testForget) }
+
+func testForget(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, program := busySandbox(t, b, groups)
+	const begun = yurt.ExecutionIDPrefix + "begun"
+	if err := ask(b, id, yurt.ExecutionIDPrefix+"first"); err != nil { // after which a cgroup is made ahead
+		t.Fatal(err)
+	}
+	run, err := b.NewRun(id, broker.RunRequest{ID: begun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Close()
+	if err := ask(b, id, begun); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+		t.Errorf("making it again: %v, want %s", err, yurt.CodeInvalidArgument)
+	}
+	b.local.Forget()
+	if err := ask(b, id, begun); err != nil {
+		t.Errorf("making a run that was begun before: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- program.Wait() }()
+	if err := errors.Join(b.KillRun(t.Context(), id, busyRun), b.EndRun(id, busyRun)); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the program ended by itself")
+	}
+}
+
 // TestEndedRunWithProcesses: a run that has ended and left a process goes with the end of another run, once that process has ended.
 func TestEndedRunWithProcesses(t *testing.T) { onBoth(t, testEndedRunWithProcesses) }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
@@ -28,7 +29,8 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	if err := l.check(r); err != nil {
 		return Started{}, err
 	}
-	if r.Layout.Devices, err = devicesOf(r.Host); err != nil {
+	root, commands, err := l.layOut(r.Root, r.Host)
+	if err != nil {
 		return Started{}, err
 	}
 	listener, words, err := l.initFiles(r.ID)
@@ -37,14 +39,14 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	}
 	defer listener.Close()
 	defer words.Close()
-	setup := l.setUpCgroups(r)
+	setup := l.setUpCgroups(r, root.Devices)
 	defer func() {
 		setup.finish()
 		if err != nil {
 			err = setup.undo(r.ID, err)
 		}
 	}()
-	spec, err := l.ociSpec(ctx, r)
+	spec, err := l.ociSpec(ctx, r, root)
 	if err != nil {
 		return Started{}, err
 	}
@@ -53,7 +55,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
-		ID: r.ID, Spec: spec, Layout: r.Layout, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host),
+		ID: r.ID, Spec: spec, Layout: root, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host),
 	}, []*os.File{listener, filter, words}, setup.take)
 	setup.finish()
 	if err != nil {
@@ -68,13 +70,16 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
 	l.list.keep(r.ID, setup.group, init)
-	return Started{Init: init, Phases: reply.Phases}, nil
+	return Started{Init: init, Phases: reply.Phases, Commands: commands}, nil
 }
 
 // check refuses a sandbox that is there already, limits beyond those of the node, and ids that are not those of a sandbox.
 func (l *Local) check(r StartRequest) error {
 	if err := checkSandbox(r.ID); err != nil {
 		return err
+	}
+	if r.Host != nil && !l.Tasks {
+		return yurt.FieldErrorf(yurt.CodeForbidden, "host", "sandboxes of this broker are no tasks of Nomad, and get no files, devices and networks of the host; leave it out, or start yurt executor")
 	}
 	there, err := l.Cgroups.Has(r.ID)
 	if err != nil {
@@ -107,11 +112,11 @@ type cgroupSetup struct {
 }
 
 // setUpCgroups begins to make the sandbox's cgroups, and the files by which init and its forking thread enter them.
-func (l *Local) setUpCgroups(r StartRequest) *cgroupSetup {
+func (l *Local) setUpCgroups(r StartRequest, devices []layout.Device) *cgroupSetup {
 	c := &cgroupSetup{made: make(chan struct{})}
 	c.making.Go(func() {
 		began := time.Now()
-		c.err = c.make(l.Cgroups, r)
+		c.err = c.make(l.Cgroups, r, devices)
 		c.took = time.Since(began)
 		close(c.made)
 		runtime.Gosched() // the launch, which waits for the cgroups, goes first
@@ -125,9 +130,9 @@ func (l *Local) setUpCgroups(r StartRequest) *cgroupSetup {
 	return c
 }
 
-func (c *cgroupSetup) make(groups *cgroup.Manager, r StartRequest) (err error) {
+func (c *cgroupSetup) make(groups *cgroup.Manager, r StartRequest, devices []layout.Device) (err error) {
 	limits := LimitsOf(r.Limits, r.Host)
-	limits.Devices = deviceRules(r.Layout.Devices)
+	limits.Devices = deviceRules(devices)
 	if c.group, err = groups.Create(r.ID, limits); err != nil {
 		return err
 	}
@@ -172,7 +177,7 @@ func (c *cgroupSetup) undo(id string, err error) error {
 }
 
 // ociSpec returns the specification of the sandbox's namespaces, mounts and limits.
-func (l *Local) ociSpec(ctx context.Context, r StartRequest) (*specs.Spec, error) {
+func (l *Local) ociSpec(ctx context.Context, r StartRequest, root layout.Layout) (*specs.Spec, error) {
 	uptime, err := oci.HostUptime()
 	if err != nil {
 		return nil, err
@@ -182,7 +187,7 @@ func (l *Local) ociSpec(ctx context.Context, r StartRequest) (*specs.Spec, error
 		return nil, err
 	}
 	return oci.Spec(oci.Options{
-		IDBase: r.IDBase, Layout: r.Layout, Disk: r.Limits.Disk, Memory: r.Limits.Memory,
+		IDBase: r.IDBase, Layout: root, Disk: r.Limits.Disk, Memory: r.Limits.Memory,
 		CgroupPath: l.Cgroups.BirthPath(r.ID), InitArgs: initArgs(r),
 		MaxFiles:  max(maxOpenFiles, uint64(r.Limits.Ulimits.NoFile)),
 		Workspace: workspace, AppArmor: l.AppArmorProfile, SELinux: l.SELinux.For(idrange.Number(r.IDBase)),

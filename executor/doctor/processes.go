@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/yurtrun/yurt/executor/broker/child"
 )
 
 // Process is a running program of Yurt's with the power that it has over this host, as the kernel tells it. The kernel does not tell
@@ -41,9 +43,13 @@ func Processes() ([]Process, error) {
 		case err != nil:
 			return nil, err
 		case isOurs(p.Program):
+			if isExecutor(dir) {
+				p.Program += child.NameSuffix
+			}
 			list = append(list, p)
 		}
 	}
+	nameBrokers(list)
 	slices.SortFunc(list, func(a, b Process) int {
 		if a.Program != b.Program {
 			return strings.Compare(a.Program, b.Program)
@@ -51,6 +57,28 @@ func Processes() ([]Process, error) {
 		return a.PID - b.PID
 	})
 	return list, nil
+}
+
+// nameBrokers tells the processes that have started an executor from others of the same program.
+func nameBrokers(list []Process) {
+	for _, p := range list {
+		if !strings.HasSuffix(p.Program, child.NameSuffix) {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(b Process) bool { return b.PID == p.Parent }); i >= 0 {
+			list[i].Program += " (broker)"
+		}
+	}
+}
+
+// isExecutor reports whether a process was started as an executor.
+func isExecutor(dir string) bool {
+	line, err := os.ReadFile(dir + "/cmdline")
+	if err != nil {
+		return false // it has ended
+	}
+	name, _, _ := strings.Cut(string(line), "\x00")
+	return strings.HasSuffix(name, child.NameSuffix)
 }
 
 func isOurs(program string) bool {

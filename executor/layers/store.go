@@ -117,7 +117,10 @@ func (s *Store) removeRemains() error {
 }
 
 // Tree returns where the files of a layer are.
-func (s *Store) Tree(digest string) string { return filepath.Join(s.dir, digest, treeDir) }
+func (s *Store) Tree(digest string) string { return Tree(s.dir, digest) }
+
+// Tree returns where the files of a layer are in the directory of a store.
+func Tree(dir, digest string) string { return filepath.Join(dir, digest, treeDir) }
 
 // Path returns where something is that is kept beside them.
 func (s *Store) Path(digest, name string) string { return filepath.Join(s.dir, digest, name) }

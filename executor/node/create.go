@@ -10,7 +10,6 @@ import (
 	"github.com/yurtrun/yurt/executor/admission"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
@@ -87,7 +86,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	}
 	undo.add(func() error { n.ids.Free(base); return nil })
 	record := options.record(spec, base)
-	record.Path, record.Installable = root.commands, !options.installs && mayInstall(n.config.Packages, spec)
+	record.Installable = root.parts.Installs
 	s := n.newHandle(record, options.slot)
 	if err := s.MakeDir(); err != nil {
 		return yurt.Sandbox{}, err
@@ -96,7 +95,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	if err := n.roots.giveImage(s, root.image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	if err := n.start(ctx, s, root.layout, undo, phases); err != nil {
+	if err := n.start(ctx, s, root.parts, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { s.Close(); return nil })
@@ -113,11 +112,11 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 }
 
 // start has the broker start the init of a new sandbox, and returns when init answers.
-func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo *rollback, phases *sandbox.Phases) error {
+func (n *Node) start(ctx context.Context, s *Handle, root broker.RootParts, undo *rollback, phases *sandbox.Phases) error {
 	spec := s.Record.Spec
 	started, err := n.broker.Start(ctx, broker.StartRequest{
 		ID: s.ID(), Limits: spec.Limits(), Isolation: spec.Template.Isolation, Host: spec.Host,
-		IDBase: s.Record.IDBase, Layout: layout,
+		IDBase: s.Record.IDBase, Root: root,
 	})
 	if err != nil {
 		if said := s.LastWords(); said != "" {
@@ -125,7 +124,7 @@ func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo 
 		}
 		return err
 	}
-	s.Record.Init = started.Init
+	s.Record.Init, s.Record.Path = started.Init, started.Commands
 	undo.add(func() error { return sandbox.End(s.Broker, s.ID()) })
 	if s.Gauge, err = n.broker.Gauge(s.ID()); err != nil {
 		return startFailed(s, err)

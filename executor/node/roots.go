@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
-	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -25,9 +25,8 @@ type roots struct {
 
 // sandboxRoot is the root file system of a sandbox that is about to be made.
 type sandboxRoot struct {
-	layout   layout.Layout
-	image    *images.Image // nil for a root of the host's paths
-	commands []string      // directories of the toolchains' commands, for PATH
+	parts broker.RootParts
+	image *images.Image // nil for a root of the host's paths
 }
 
 // rootOf returns the root of a sandbox that is about to be made. Its image is kept until letGo is called.
@@ -36,29 +35,20 @@ func (r *roots) rootOf(ctx context.Context, spec yurt.SandboxSpec, options creat
 	if err != nil {
 		return root, letGo, err
 	}
-	var needed []rootfs.Toolchain
-	if root.image == nil {
-		needed = r.toolchains(ctx, spec.Template.Runtimes)
+	root.parts.Installs = !options.installs && mayInstall(r.packages, spec)
+	if root.image != nil {
+		root.parts.Image = root.image.Key
+		return root, letGo, nil
 	}
-	root.layout, root.commands, err = r.layout(spec, root.image, needed)
-	if err == nil && !options.installs && mayInstall(r.packages, spec) {
-		root.layout = packages.WithCommands(root.layout)
-	}
-	return root, letGo, err
+	root.parts.HostPaths = spec.Template.RootFS.HostPaths
+	root.parts.Toolchains = r.toolchains(ctx, spec.Template.Runtimes)
+	return root, letGo, nil
 }
 
-// layout returns the entries of a root, and the directories of the toolchains' commands.
-func (r *roots) layout(spec yurt.SandboxSpec, image *images.Image, needed []rootfs.Toolchain) (root layout.Layout, commands []string, err error) {
-	if image != nil {
-		root, err = rootfs.FromImage(image.Root)
-	} else if root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, r.hostPaths); err == nil {
-		root, commands = rootfs.AddToolchains(root, needed, r.hostPaths)
-	}
-	if err != nil || spec.Host == nil {
-		return root, commands, err
-	}
-	root, err = rootfs.WithMounts(root, spec.Host.Mounts)
-	return root, commands, err
+// check refuses a template whose paths of the host this node does not offer.
+func (r *roots) check(template yurt.Template) error {
+	_, err := rootfs.FromHost(template.RootFS.HostPaths, r.hostPaths)
+	return err
 }
 
 // toolchains returns the files of the host that the runtimes of a template need. A runtime that does

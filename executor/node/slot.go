@@ -115,8 +115,7 @@ func (b *slotBook) admitSlot(spec yurt.SlotSpec) error {
 	if image := spec.Template.RootFS.Image; image != "" {
 		return b.node.images.Check(image) // it is pulled for the sandbox
 	}
-	_, _, err := b.node.roots.layout(yurt.SandboxSpec{Template: spec.Template}, nil, nil)
-	return err
+	return b.node.roots.check(spec.Template)
 }
 
 // CloseSlot ends a slot and destroys its sandbox, also a claimed one. It

@@ -169,8 +169,8 @@ func etcFiles() []layout.File {
 // weaker than a template's demand: a path that the host lacks, that the operator does not
 // offer, or that cannot be bound is left out without an error.
 type Toolchain struct {
-	HostPaths []string // files and directories
-	Path      []string // directories of commands
+	HostPaths []string `json:"host_paths,omitempty"` // files and directories
+	Path      []string `json:"path,omitempty"`       // directories of commands
 }
 
 // AddToolchains adds the files of the toolchains to a root file system of the host's directories, and returns the directories of

@@ -28,6 +28,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == brokerCommand {
+		return serveBroker(args[1])
+	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	pick := flags.String("run", ".", "regular expression of the rows to measure")
 	out := flags.String("out", "bin/bench.json", "file to write the figures to")

@@ -25,10 +25,14 @@ func (p *place) node() (*executor.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := executor.New(executor.Config{
+	config := executor.Config{
 		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500, All: budget.Bounds{Overcommit: budget.MaxOvercommit},
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
-	})
+	}
+	if config.Broker, err = p.startBroker(config); err != nil {
+		return nil, err
+	}
+	e, err := executor.New(config)
 	if err != nil {
 		return nil, err
 	}

@@ -107,16 +107,20 @@ func (a *NomadAgent) Executor() (*api.Client, error) {
 }
 
 // ExecutorPID returns the process id of the node's executor.
-func (a *NomadAgent) ExecutorPID() (int, error) {
+func (a *NomadAgent) ExecutorPID() (int, error) { return a.pidOf(true) }
+
+// BrokerPID returns the process id of its broker.
+func (a *NomadAgent) BrokerPID() (int, error) { return a.pidOf(false) }
+
+func (a *NomadAgent) pidOf(executor bool) (int, error) {
 	found, err := leftovers.Of(a.StateDir())
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range found.Processes {
-		if filepath.Base(p.Exe) != "yurt" {
-			continue
+		if filepath.Base(p.Exe) == "yurt" && p.IsExecutor() == executor {
+			return p.PID, nil
 		}
-		return p.PID, nil
 	}
 	return 0, fmt.Errorf("no executor runs on %s:\n%s", a.StateDir(), found)
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/yurtrun/yurt/test/leftovers"
 )
 
 // How long a server may take to start and to stop.
@@ -107,8 +109,26 @@ func (s *Server) Running() bool {
 	}
 }
 
-// PID returns the process id of the server.
+// PID returns the process id of the server: of one with sandboxes, that of its broker.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// ExecutorPID returns the process id of the executor, which does the work of a server with sandboxes.
+func (s *Server) ExecutorPID() (int, error) {
+	return leftovers.Executor(s.PID(), 0, startLimit)
+}
+
+// KillExecutor ends the executor alone, and returns when its broker has started another one.
+func (s *Server) KillExecutor() error {
+	pid, err := s.ExecutorPID()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("killing the executor: %w", err)
+	}
+	_, err = leftovers.Executor(s.PID(), pid, startLimit)
+	return err
+}
 
 // Stop asks the server to end, as Ctrl-C does, and waits until it has.
 func (s *Server) Stop() error {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/leftovers"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // After kill -9 and a restart, sessions are found again with their files, and an
@@ -58,6 +60,63 @@ func TestKilledServerFindsItsSessionsAgain(t *testing.T) {
 		t.Error(err)
 	}
 	nothingLeft(t, stateDir)
+}
+
+// TestKilledExecutorFindsItsSessionsAgain: the broker starts it again, and the sessions go on with their files and executions.
+func TestKilledExecutorFindsItsSessionsAgain(t *testing.T) {
+	needsSandboxes(t)
+	stateDir := t.TempDir()
+	server := startAt(t, stateDir, freeAddress(t))
+	client := connect(t, server)
+	session := create(t, client, "shell-basic")
+	shell(t, client, session.ID, "echo kept > file")
+	running, err := client.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{
+		Command: yurtclient.Command{Shell: "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.2; done"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := server.KillExecutor(); err != nil {
+			t.Fatal(err)
+		}
+		testutil.Eventually(t, "the server answers again", func() bool {
+			_, err := client.Session(t.Context(), session.ID)
+			return err == nil
+		})
+	}
+	if !server.Running() {
+		t.Error("the broker has ended too")
+	}
+	if kept := shell(t, client, session.ID, "cat file"); kept.Stdout != "kept\n" {
+		t.Errorf("the file holds %q", kept.Stdout)
+	}
+	var out strings.Builder
+	if err := client.WatchExecution(t.Context(), session.ID, running.ID, 0, func(e yurt.Event) error {
+		out.Write(e.Data)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if want := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"; out.String() != want {
+		t.Errorf("its output is %q, want %q", out.String(), want)
+	}
+	create(t, client, "shell-basic")
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, stateDir)
+}
+
+// freeAddress returns an address that a server can have in one life after the other.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // A sandbox that dies while no server runs ends its session with a reason.
@@ -106,7 +165,12 @@ func TestStoppedServerLeavesNothing(t *testing.T) {
 
 func start(t *testing.T, stateDir string) *devserver.Server {
 	t.Helper()
-	server, err := devserver.Start(context.Background(), binary(t, "yurt"), stateDir, "127.0.0.1:0")
+	return startAt(t, stateDir, "127.0.0.1:0")
+}
+
+func startAt(t *testing.T, stateDir, address string) *devserver.Server {
+	t.Helper()
+	server, err := devserver.Start(context.Background(), binary(t, "yurt"), stateDir, address)
 	if err != nil {
 		t.Fatal(err)
 	}

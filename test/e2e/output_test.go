@@ -26,7 +26,11 @@ func TestEndlessOutputIsCutAndReported(t *testing.T) {
 	if strings.Trim(result.Stdout, "x") != "" {
 		t.Error("the output is not what was written")
 	}
-	if peak := testutil.Memory(t, server.PID(), "VmHWM"); peak > 400<<20 {
+	pid, err := server.ExecutorPID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak := testutil.Memory(t, pid, "VmHWM"); peak > 400<<20 {
 		t.Errorf("the server took %d MiB at its peak", peak>>20)
 	}
 }

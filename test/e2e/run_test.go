@@ -74,6 +74,13 @@ func TestKilledRunLeavesNothing(t *testing.T) {
 	for name, kill := range map[string]func(*exec.Cmd) error{
 		"process": func(cmd *exec.Cmd) error { return cmd.Process.Kill() },
 		"group":   func(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) },
+		"executor": func(cmd *exec.Cmd) error {
+			executor, err := leftovers.Executor(cmd.Process.Pid, 0, 10*time.Second)
+			if err != nil {
+				return err
+			}
+			return syscall.Kill(executor, syscall.SIGKILL)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, stateDir := startRun(t)

@@ -78,6 +78,12 @@ func (d *daemon) start() {
 		d.t.Fatal(err)
 	}
 	d.process = cmd
+	d.await()
+}
+
+// await waits until the executor answers.
+func (d *daemon) await() {
+	d.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
 		_, err := d.Describe(context.Background())
 		if err == nil {
@@ -87,6 +93,30 @@ func (d *daemon) start() {
 			d.t.Fatalf("the executor does not answer: %v", err)
 		}
 	}
+}
+
+// restart ends this life and begins another.
+func (d *daemon) restart(signal syscall.Signal) {
+	d.t.Helper()
+	d.stop(signal)
+	d.start()
+}
+
+// killExecutor kills the executor, and waits until its broker has started another one that answers.
+func (d *daemon) killExecutor() {
+	d.t.Helper()
+	broker := d.process.Process.Pid
+	pid, err := leftovers.Executor(broker, 0, patience)
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err == nil {
+		_, err = leftovers.Executor(broker, pid, patience)
+	}
+	if err != nil {
+		d.t.Fatalf("killing the executor: %v", err)
+	}
+	d.await()
 }
 
 // stop ends this life.

@@ -22,7 +22,7 @@ const kills = 50
 // seedEnv gives the seed of an earlier run.
 const seedEnv = "YURT_TEST_SEED"
 
-// TestKilledAtAnyMoment kills the executor over and over while it makes sandboxes, runs programs,
+// TestKilledAtAnyMoment kills the executor, alone or with its broker, over and over while it makes sandboxes, runs programs,
 // streams, writes files, pauses, reserves, hands out and destroys. Started again it has every
 // sandbox that it reported before, with its processes: contexts keep their state, paused sandboxes
 // stay so, no sandbox is handed out twice, and no other sandbox stays.
@@ -62,12 +62,14 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 	for range kills {
 		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
-		signal := syscall.SIGKILL
-		if random.IntN(5) == 0 {
-			signal = syscall.SIGTERM // which lets it finish its work
+		switch random.IntN(5) {
+		case 0:
+			d.restart(syscall.SIGTERM) // which lets it finish its work
+		case 1:
+			d.killExecutor()
+		default:
+			d.restart(syscall.SIGKILL)
 		}
-		d.stop(signal)
-		d.start()
 		l.checkSurvivors(survivors)
 		l.checkAsleep(asleep)
 	}

@@ -173,7 +173,7 @@ func (m *matrix) sandboxes() map[string]int {
 func (m *matrix) round(v victims) {
 	m.t.Helper()
 	time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond) // any moment
-	plugins, executor := m.plugins(), m.executor()
+	plugins, broker := m.plugins(), m.broker()
 	if v.client {
 		if err := m.client.Kill(); err != nil {
 			m.t.Fatal(err)
@@ -185,7 +185,7 @@ func (m *matrix) round(v victims) {
 		}
 	}
 	if v.executor {
-		testutil.Kill(m.t, executor)
+		testutil.Kill(m.t, broker) // and with it the executor
 	}
 	written := m.written()
 	if v.client {
@@ -198,8 +198,8 @@ func (m *matrix) round(v victims) {
 		return len(now) > 0 && (!v.plugin || !slices.Equal(now, plugins)) // it outlives its client
 	})
 	testutil.Eventually(m.t, fmt.Sprintf("an executor runs after %+v", v), func() bool {
-		pid, err := m.client.ExecutorPID()
-		return err == nil && (pid != executor) == v.executor
+		pid, err := m.client.BrokerPID()
+		return err == nil && (pid != broker) == v.executor
 	})
 	for path, size := range written {
 		testutil.Eventually(m.t, fmt.Sprintf("%s grows after %+v", path, v), func() bool { return m.written()[path] > size })
@@ -209,9 +209,9 @@ func (m *matrix) round(v victims) {
 
 func (m *matrix) plugins() []int { return m.client.Processes(cluster.DriverPlugin) }
 
-func (m *matrix) executor() int {
+func (m *matrix) broker() int {
 	m.t.Helper()
-	pid, err := m.client.ExecutorPID()
+	pid, err := m.client.BrokerPID()
 	if err != nil {
 		m.t.Fatal(err)
 	}

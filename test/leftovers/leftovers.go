@@ -27,9 +27,13 @@ type Inventory struct {
 
 // Process is one process.
 type Process struct {
-	PID int
-	Exe string // the path of its program, which may have been replaced
+	PID  int
+	Exe  string // the path of its program, which may have been replaced
+	Name string // under which it was started
 }
+
+// IsExecutor tells the executor of a server from its broker, which has the same program.
+func (p Process) IsExecutor() bool { return strings.HasSuffix(p.Name, " (executor)") }
 
 // Count returns how many things are there altogether.
 func (i Inventory) Count() int {
@@ -131,10 +135,43 @@ func processes(stateDir, group string) ([]Process, error) {
 		}
 		if mentions(filepath.Join(dir, "cgroup"), group) || mentions(filepath.Join(dir, "cmdline"), stateDir) || mentions(filepath.Join(dir, "environ"), stateDir) {
 			exe = strings.TrimSuffix(exe, " (deleted)") // as the kernel marks a replaced file
-			found = append(found, Process{PID: pid, Exe: exe})
+			found = append(found, Process{PID: pid, Exe: exe, Name: nameOf(dir)})
 		}
 	}
 	return found, nil
+}
+
+// nameOf returns the name under which a process was started; "" for one that is gone.
+func nameOf(dir string) string {
+	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(line), "\x00")
+	return name
+}
+
+// Executor returns the executor of a broker, once there is one that is not the former one.
+func Executor(broker, former int, within time.Duration) (int, error) {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", broker))
+		if err != nil {
+			return 0, err
+		}
+		for _, file := range children {
+			list, err := os.ReadFile(file)
+			if err != nil {
+				continue // that thread has ended
+			}
+			for child := range strings.FieldsSeq(string(list)) {
+				pid, err := strconv.Atoi(child)
+				if err == nil && pid != former && (Process{Name: nameOf("/proc/" + child)}).IsExecutor() {
+					return pid, nil
+				}
+			}
+		}
+	}
+	return 0, fmt.Errorf("process %d has no executor but %d after %s", broker, former, within)
 }
 
 // mentions reports whether a file of a process holds the text; false for a process that is gone

@@ -102,7 +102,11 @@ func cost(t *testing.T, n int) int64 {
 	for i := range sessions {
 		sessions[i] = session(t, c)
 	}
-	idle, most := testutil.Memory(t, server.PID(), "RssAnon"), int64(0)
+	pid, err := server.ExecutorPID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle, most := testutil.Memory(t, pid, "RssAnon"), int64(0)
 	stop, measured := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(measured)
@@ -111,7 +115,7 @@ func cost(t *testing.T, n int) int64 {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				most = max(most, testutil.Memory(t, server.PID(), "RssAnon"))
+				most = max(most, testutil.Memory(t, pid, "RssAnon"))
 			}
 		}
 	}()

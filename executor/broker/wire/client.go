@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
@@ -26,6 +27,8 @@ type Cgroups interface {
 type Client struct {
 	socket  *net.UnixConn
 	cgroups Cgroups
+	lost    func()
+	closing atomic.Bool
 	room    chan struct{} // one element for each request under way
 	done    chan struct{} // closed when no answers come any more, after end is set
 	end     error
@@ -43,10 +46,11 @@ type arrived struct {
 	files []*os.File
 }
 
-// NewClient returns a client on the socket, which is the client's from then on. The caller calls Close.
-func NewClient(socket *net.UnixConn, cgroups Cgroups) *Client {
+// NewClient returns a client on the socket, which is the client's from then on. When the connection ends in another way than by Close, the
+// client calls lost, which may be nil, before any request fails. The caller calls Close.
+func NewClient(socket *net.UnixConn, cgroups Cgroups, lost func()) *Client {
 	c := &Client{
-		socket: socket, cgroups: cgroups, room: make(chan struct{}, UnderWay), done: make(chan struct{}), waiting: make(map[uint64]chan<- arrived),
+		socket: socket, cgroups: cgroups, lost: lost, room: make(chan struct{}, UnderWay), done: make(chan struct{}), waiting: make(map[uint64]chan<- arrived),
 	}
 	go c.receive()
 	return c
@@ -54,6 +58,7 @@ func NewClient(socket *net.UnixConn, cgroups Cgroups) *Client {
 
 // Close ends the connection. Requests that wait for an answer fail.
 func (c *Client) Close() error {
+	c.closing.Store(true)
 	err := c.socket.Close()
 	<-c.done
 	return err
@@ -73,6 +78,9 @@ func (c *Client) receive() {
 		}
 		if err != nil {
 			c.end = errors.Join(err, c.socket.Close())
+			if c.lost != nil && !c.closing.Load() {
+				c.lost()
+			}
 			return
 		}
 	}
@@ -157,6 +165,7 @@ func (c *Client) notSent(k kind, err error) error {
 		return yurt.Errorf(yurt.CodeInvalidArgument, "request %q to the broker: %w; give it shorter or fewer paths", k, err)
 	}
 	c.socket.Close() // a part of the messages may be missing
+	<-c.done
 	return yurt.Errorf(yurt.CodeUnavailable, "asking the broker: %w", err)
 }
 

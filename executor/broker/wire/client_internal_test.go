@@ -7,13 +7,15 @@ import (
 	"io/fs"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/idrange"
-	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
 // TestAnswersThatNoBrokerGives: the client returns an error, and keeps no descriptor.
@@ -36,7 +38,7 @@ func TestAnswersThatNoBrokerGives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keepsFiles(t)
 			executor, host := connect(t)
-			client := NewClient(executor, nil)
+			client := NewClient(executor, nil, nil)
 			asked := make(chan error, 1)
 			go func() {
 				file, err := client.Open("sbx_a", broker.Root)
@@ -73,13 +75,13 @@ func TestStartIsPassedWhole(t *testing.T) {
 	keepsFiles(t)
 	noted := &starts{Broker: refusing()}
 	executor, _ := serve(t, noted)
-	client := NewClient(executor, nil)
+	client := NewClient(executor, nil, nil)
 	defer client.Close()
 	request := broker.StartRequest{
 		ID: "sbx_a", IDBase: idrange.First, Limits: yurt.Resources{CPU: 0.5, Memory: 1 << 30, Disk: 1 << 20, PIDs: 5, DiskKind: yurt.DiskImage},
 		Isolation: yurt.Isolation{Level: yurt.IsolationNamespaces, PerExecution: true, SystemCalls: []string{yurt.CallsPtrace}},
 		Host:      &yurt.HostAccess{Hostname: "<a&b>", Mounts: []yurt.Mount{{Source: "/ü", Target: "/b", ReadOnly: true}}, CPUs: []int{1}},
-		Layout:    layout.Layout{Dirs: []string{"/a"}, Files: []layout.File{{Path: "/f", Data: "\x00\n\u2028"}}},
+		Root:      broker.RootParts{HostPaths: []string{"/a", "/\u2028"}, Toolchains: []rootfs.Toolchain{{HostPaths: []string{"/t"}, Path: []string{"/t/bin"}}}, Image: "i", Installs: true},
 	}
 	started, err := client.Start(t.Context(), request)
 	if err != nil {
@@ -92,8 +94,8 @@ func TestStartIsPassedWhole(t *testing.T) {
 		t.Errorf("the broker has got %+v, want %+v", noted.request, request)
 	}
 	long, odd := request, request
-	long.Layout.Image = strings.Repeat("x", maxBytes)
-	odd.Layout.Image = "/\xff"
+	long.Root.Image = strings.Repeat("x", maxBytes)
+	odd.Root.Image = "/\xff"
 	for name, bad := range map[string]broker.StartRequest{"a request that is too long": long, "a path that is no text": odd} {
 		noted.request = broker.StartRequest{}
 		if _, err := client.Start(t.Context(), bad); yurt.CodeOf(err) != yurt.CodeInvalidArgument || noted.request.ID != "" {
@@ -153,5 +155,47 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 	long := newFailure(errors.New(strings.Repeat("\xff<", maxBytes)))
 	if data := mustEncode(t, answer{ID: 1, Error: long}); len(data) > maxBytes || decode(data, &answer{}) != nil {
 		t.Errorf("an error with a long text makes a message of %d bytes", len(data))
+	}
+}
+
+// TestLostConnection: the client says that the broker has ended before any request fails of that, and does not say it of its own Close.
+func TestLostConnection(t *testing.T) {
+	ours, theirs, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Bool
+	client := NewClient(ours, nil, func() {
+		time.Sleep(10 * time.Millisecond) // in which a request could fail
+		lost.Store(true)
+	})
+	defer client.Close()
+	failed := make(chan error, 1)
+	go func() {
+		err := client.Thaw("x")
+		if !lost.Load() {
+			t.Error("a request fails first")
+		}
+		failed <- err
+	}()
+	if _, err := theirs.Read(make([]byte, maxBytes)); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	if err := <-failed; yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("it fails with %v, want %s", err, yurt.CodeUnavailable)
+	}
+	if err := client.Thaw("x"); yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("the next one fails with %v, want %s", err, yurt.CodeUnavailable)
+	}
+
+	ours, theirs, err = Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	whole := NewClient(ours, nil, func() { t.Error("a connection that its own side has closed is lost") })
+	if err := whole.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -319,7 +319,7 @@ func TestSlowRequestHoldsUpNoOther(t *testing.T) {
 	keepsFiles(t)
 	slow := newPatient()
 	executor, _ := serve(t, slow)
-	client := NewClient(executor, nil)
+	client := NewClient(executor, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	frozen := make(chan error, 1)
 	go func() { frozen <- client.Freeze(ctx, "sbx_slow") }()
@@ -355,7 +355,7 @@ func TestConnectionEndsRequests(t *testing.T) {
 	keepsFiles(t)
 	slow := newPatient()
 	executor, served := serve(t, slow)
-	client := NewClient(executor, nil)
+	client := NewClient(executor, nil, nil)
 	frozen := make(chan error, 1)
 	go func() { frozen <- client.Freeze(t.Context(), "sbx_slow") }()
 	<-slow.begun
@@ -379,7 +379,7 @@ func TestServerEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, host, slow) }()
-	client := NewClient(executor, nil)
+	client := NewClient(executor, nil, nil)
 	frozen := make(chan error, 1)
 	go func() { frozen <- client.Freeze(t.Context(), "sbx_slow") }()
 	<-slow.begun

@@ -107,7 +107,7 @@ func (a *arena) wantNomadStatus(t *testing.T, l *load, client *cluster.NomadAgen
 // one that is away.
 func clientAndExecutorAway(t *testing.T, a *arena, l *load) {
 	client := a.Nomad.Clients[1]
-	executor, err := client.ExecutorPID()
+	broker, err := client.BrokerPID()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func clientAndExecutorAway(t *testing.T, a *arena, l *load) {
 	for _, pid := range client.Processes(cluster.DriverPlugin) { // it would start another executor
 		_ = syscall.Kill(pid, syscall.SIGKILL) // a child of another one may have ended with it
 	}
-	testutil.Kill(t, executor)
+	testutil.Kill(t, broker) // and with it its executor
 	testutil.Eventually(t, "the sessions of the node have failed", func() bool { return a.keptOn(t, l, client.Node) == 0 })
 	testutil.Eventually(t, "no slot of the node is left in Nomad", func() bool { return len(a.slotsOn(t, client.Node, "")) == 0 })
 	l.wantPlaced(unpooled, yurt.PlacementCold, 1)

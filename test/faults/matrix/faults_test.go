@@ -28,6 +28,7 @@ func shortFaults() []fault {
 	return []fault{
 		{name: "kill -9 of the leader", happen: func(t *testing.T, a *arena, _ *load) { a.killController(t, true) }},
 		{name: "kill -9 of an executor", happen: executorKilled},
+		{name: "kill -9 of a broker", happen: brokerKilled},
 		{name: "kill -9 of a Nomad client", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Clients[0]) }},
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 	}
@@ -52,16 +53,43 @@ func (a *arena) killController(t *testing.T, leads bool) {
 	a.balancer.set(t, n, next.URL)
 }
 
-// executorKilled: the driver starts another one.
+// executorKilled: its broker starts another one.
 func executorKilled(t *testing.T, a *arena, _ *load) {
 	client := a.Nomad.Clients[0]
-	pid, err := client.ExecutorPID()
+	broker, err := client.BrokerPID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed(t, client.ExecutorPID)
+	if now, err := client.BrokerPID(); err != nil || now != broker {
+		t.Errorf("the broker was process %d and is now %d, %v", broker, now, err)
+	}
+}
+
+// brokerKilled: its executor ends with it, and the driver starts others.
+func brokerKilled(t *testing.T, a *arena, _ *load) {
+	client := a.Nomad.Clients[0]
+	executor, err := client.ExecutorPID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed(t, client.BrokerPID)
+	testutil.Eventually(t, "another executor runs", func() bool {
+		now, err := client.ExecutorPID()
+		return err == nil && now != executor
+	})
+}
+
+// killed kills a process and waits until another one is in its place.
+func killed(t *testing.T, find func() (pid int, err error)) {
+	t.Helper()
+	pid, err := find()
 	if err != nil {
 		t.Fatal(err)
 	}
 	testutil.Kill(t, pid)
-	testutil.Eventually(t, "another executor runs", func() bool {
-		now, err := client.ExecutorPID()
+	testutil.Eventually(t, "another one runs", func() bool {
+		now, err := find()
 		return err == nil && now != pid
 	})
 }

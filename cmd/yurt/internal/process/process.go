@@ -29,6 +29,12 @@ func Serve(logger *slog.Logger) {
 	}
 }
 
+// Outlive prepares the process of a broker.
+func Outlive(logger *slog.Logger) {
+	outliveReaders()
+	OutliveSandboxes(logger)
+}
+
 // OutliveSandboxes has the kernel end other processes than a server of a node, when memory is short.
 func OutliveSandboxes(logger *slog.Logger) {
 	if err := oomscore.Lower(oomscore.Service); err != nil {

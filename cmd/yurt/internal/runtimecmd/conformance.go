@@ -30,7 +30,7 @@ language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fa
   yurt runtime test ./yurt-runtime-lua --template lua.hcl --json`,
 		Args: arguments.Between(1, 1, "the PATH of a runtime"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.testRuntime(cmd.Context(), args[0], f)
+			return a.host.Do(cmd.Context(), func(ctx context.Context) error { return a.testRuntime(ctx, args[0], f) })
 		},
 	}
 	cmd.Flags().StringVar(&f.run, "run", "", "run only the cases whose name matches this regular expression")

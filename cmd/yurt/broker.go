@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
+	"github.com/yurtrun/yurt/executor"
+)
+
+// dividesPower reports whether this process is to be a broker. An executor has one. A user's process that is not root cannot be a broker: it
+// goes on, and fails with the reason when it comes to its sandboxes.
+func (a *app) dividesPower() bool { return a.executor == nil && os.Geteuid() == 0 }
+
+// keepExecutor is the broker of a server, whose executor it starts again whenever that crashes.
+func (a *app) keepExecutor(ctx context.Context, f *nodeFlags, logger *slog.Logger, node string) (err error) {
+	process.Outlive(logger)
+	config, err := f.config(a, logger, node)
+	if err != nil {
+		return err
+	}
+	power, err := executor.OpenPower(config)
+	if err != nil {
+		return err
+	}
+	defer func() { closed(logger, power, &err) }()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	passed := make(chan os.Signal, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go a.passHangups(ctx, hangups, passed)
+	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger}).Run(ctx)
+}
+
+// closed closes the power at the end of a broker, whose error is that of its executor, if that has one.
+func closed(logger *slog.Logger, power *executor.Power, err *error) {
+	failed := power.Close()
+	if *err == nil {
+		*err = failed
+	} else if failed != nil {
+		logger.Error("closing the broker", "error", failed)
+	}
+}
+
+// passHangups passes SIGHUP on, at which the executor reads its settings again. A server whose terminal is gone ends by that signal.
+func (a *app) passHangups(ctx context.Context, from chan os.Signal, to chan<- os.Signal) {
+	gone := a.terminalEnds()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case hangup := <-from:
+			if gone() {
+				signal.Stop(from)
+				_ = syscall.Kill(os.Getpid(), syscall.SIGHUP) // this process can always be sent it
+				return
+			}
+			select {
+			case to <- hangup:
+			default: // one is on its way
+			}
+		}
+	}
+}
+
+// withPrivateNode has do called in a process that may start a private node, the executor of this one. The node's sandboxes end with
+// this process, and its directories are removed then, however that ends.
+func (a *app) withPrivateNode(ctx context.Context, do func(ctx context.Context) error) (err error) {
+	if !a.dividesPower() {
+		return do(ctx)
+	}
+	a.removeAbandoned()
+	dir, err := a.newPrivateDir(ctx)
+	if err != nil {
+		return cli.InitFailure(err)
+	}
+	defer dir.remove()
+	config, err := a.privateConfig(dir.path)
+	if err != nil {
+		return cli.InitFailure(err)
+	}
+	power, err := executor.OpenPower(config)
+	if err != nil {
+		return cli.InitFailure(err)
+	}
+	defer func() { closed(config.Logger, power, &err) }()
+	return (&brokered.Broker{Power: power, Once: true, Logger: config.Logger}).Run(ctx)
+}

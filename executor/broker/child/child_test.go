@@ -1,0 +1,374 @@
+package child_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/broker/child"
+	"github.com/yurtrun/yurt/executor/broker/wire"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/internal/linux/procid"
+)
+
+// playEnv makes this test program a broker or an executor.
+const playEnv = "YURT_TEST_PLAY"
+
+func TestMain(m *testing.M) {
+	part := os.Getenv(playEnv)
+	if part == "" {
+		os.Exit(m.Run())
+	}
+	if err := play(part); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func play(part string) error {
+	switch part {
+	case "broker":
+		return playBroker(os.Getenv("YURT_TEST_PARENT"))
+	case "executor":
+		return playExecutor()
+	case "hostile":
+		return playHostile()
+	case "waiting":
+		return playWaiting()
+	case "powerful":
+		return sayPower()
+	default:
+		return errors.New("it has given up")
+	}
+}
+
+// executor returns the command of a child that plays the part. Its output is this process's standard error where out is nil.
+func executor(part string, out io.Writer) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), playEnv+"="+part)
+		cmd.Stdout, cmd.Stderr = out, os.Stderr
+		return cmd
+	}
+}
+
+// playBroker has an executor until it is killed.
+func playBroker(parent string) error {
+	groups, err := cgroup.Open(parent)
+	if err != nil {
+		return err
+	}
+	by := broker.NewLocal(broker.Config{Cgroups: groups, Logger: slog.Default()})
+	return (&child.Child{Command: executor("executor", os.Stdout), Broker: by, Logger: slog.Default()}).Run(context.Background())
+}
+
+// playExecutor asks for a sandbox that is not there, says its number and the code of the answer, and ends when it is asked to.
+func playExecutor() error {
+	if err := forgetParent(); err != nil {
+		return err
+	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	socket, err := wire.Open(os.NewFile(child.FD, "broker"))
+	if err != nil {
+		return err
+	}
+	client := wire.NewClient(socket, nil, child.End)
+	defer client.Close()
+	fmt.Println(os.Getpid(), yurt.CodeOf(client.Thaw(yurt.NewSandboxID())))
+	<-asked
+	fmt.Println(os.Getpid(), yurt.CodeOf(client.Thaw(yurt.NewSandboxID())))
+	return nil
+}
+
+// forgetParent has the kernel forget to end this process with its parent, as it does when the main thread touches a file of a sandbox.
+func forgetParent() error {
+	if unix.Gettid() != unix.Getpid() {
+		return errors.New("this is not the main thread")
+	}
+	return errors.Join(unix.Setfsuid(1000), unix.Setfsuid(0))
+}
+
+// playWaiting ends at SIGHUP.
+func playWaiting() error {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	fmt.Println("waiting")
+	<-told
+	fmt.Println("told")
+	return nil
+}
+
+// sayPower prints the sets of capabilities of this process.
+func sayPower() error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	fmt.Print(sets(status))
+	return nil
+}
+
+// playHostile sends the broker a message of no form.
+func playHostile() error {
+	if _, err := unix.Write(child.FD, []byte("root, please")); err != nil {
+		return err
+	}
+	fmt.Println("sent")
+	select {}
+}
+
+// node is the cgroups of a test, with a sandbox in which a program runs.
+func node(t *testing.T) (parent string, by *broker.Local, program *exec.Cmd) {
+	t.Helper()
+	parent = fmt.Sprintf("yurt-test-child-%d-%d", os.Getpid(), time.Now().UnixNano())
+	groups, err := cgroup.Open(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(groups.RemoveParent)
+	by = broker.NewLocal(broker.Config{Cgroups: groups, Logger: slog.New(slog.DiscardHandler)})
+	id := yurt.NewSandboxID()
+	group, err := groups.Create(id, cgroup.Limits{CPU: 1, Memory: 64 << 20, PIDs: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := by.End(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Error(err)
+		}
+	})
+	program = exec.Command("sleep", "600")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
+	if err := group.Settle(program.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	return parent, by, program
+}
+
+// nextLife reads the line of an executor that has begun, and returns its number.
+func nextLife(t *testing.T, lines *bufio.Reader) int {
+	t.Helper()
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, answer, _ := strings.Cut(strings.TrimSpace(line), " ")
+	pid, err := strconv.Atoi(number)
+	if err != nil || answer != string(yurt.CodeSandboxNotFound) {
+		t.Fatalf("an executor says %q, want its number and %s", line, yurt.CodeSandboxNotFound)
+	}
+	return pid
+}
+
+// run has a child until the test ends, and returns its output.
+func run(t *testing.T, by broker.Broker, part string) (lines *bufio.Reader, end context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	outcome := make(chan error, 1)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		outcome <- (&child.Child{Command: executor(part, write), Broker: by, Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-over; read.Close(); write.Close() })
+	return bufio.NewReader(read), cancel, outcome
+}
+
+// alive tells a process from one that has ended and that no other has waited for.
+func alive(pid int) bool {
+	_, err := procid.Of(pid)
+	return err == nil
+}
+
+// TestKilledExecutorIsStartedAgain: with a socket of its own, and the sandboxes go on.
+func TestKilledExecutorIsStartedAgain(t *testing.T) {
+	_, by, program := node(t)
+	lines, _, _ := run(t, by, "executor")
+	for range 3 {
+		if err := unix.Kill(nextLife(t, lines), unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nextLife(t, lines)
+	if !alive(program.Process.Pid) {
+		t.Error("the program in the sandbox has ended")
+	}
+}
+
+// TestExecutorEndsWithTheBroker: and the sandboxes go on. The next broker finds them.
+func TestExecutorEndsWithTheBroker(t *testing.T) {
+	parent, by, program := node(t)
+	killed := exec.Command("/proc/self/exe")
+	killed.Env = append(os.Environ(), playEnv+"=broker", "YURT_TEST_PARENT="+parent)
+	out, err := killed.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	executor := nextLife(t, lines)
+	_ = killed.Process.Kill()
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 { // which ends when both have
+		t.Errorf("after the broker's end there is %q, %v", rest, err)
+	}
+	_ = killed.Wait()
+	if alive(executor) {
+		t.Error("the executor goes on")
+	}
+	if !alive(program.Process.Pid) {
+		t.Error("the program in the sandbox has ended")
+	}
+	lines, _, _ = run(t, by, "executor")
+	nextLife(t, lines)
+}
+
+// TestExecutorIsAskedToEnd: it can ask the broker until it has ended.
+func TestExecutorIsAskedToEnd(t *testing.T) {
+	_, by, _ := node(t)
+	lines, end, ended := run(t, by, "executor")
+	first := nextLife(t, lines)
+	end()
+	if last := nextLife(t, lines); last != first {
+		t.Errorf("process %d has the last word, and not %d", last, first)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestExecutorHasNoOtherCapabilities: neither it nor a program that it starts gets any beside those of the list. The broker keeps its own.
+func TestExecutorHasNoOtherCapabilities(t *testing.T) {
+	_, by, _ := node(t)
+	before, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _, ended := run(t, by, "powerful")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var most uint64
+	for _, capability := range child.Capabilities() {
+		most |= 1 << capability
+	}
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+		has, err := strconv.ParseUint(value, 16, 64)
+		if err != nil || name != set {
+			t.Fatalf("the executor says %q, want %s", line, set)
+		}
+		if has&^most != 0 || (set == "CapInh" || set == "CapAmb") && has != 0 || (set == "CapPrm" || set == "CapBnd") && has == 0 {
+			t.Errorf("the executor has the set %s %x, of at most %x", set, has, most)
+		}
+		if has != 0 && strings.Contains(string(before), line) {
+			t.Errorf("the broker has the set %q too, which is to be larger", line)
+		}
+	}
+	after, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sets(before) != sets(after) {
+		t.Errorf("the broker had\n%sand has\n%s", sets(before), sets(after))
+	}
+}
+
+// sets picks the sets of capabilities out of a status.
+func sets(status []byte) string {
+	var picked strings.Builder
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "Cap") {
+			picked.WriteString(line)
+		}
+	}
+	return picked.String()
+}
+
+// TestSignalsArePassedOn: and an executor that was killed in its only life is not started again.
+func TestSignalsArePassedOn(t *testing.T) {
+	_, by, _ := node(t)
+	for signal, want := range map[syscall.Signal]string{syscall.SIGHUP: "waiting\ntold\n", syscall.SIGKILL: "waiting\n"} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		signals := make(chan os.Signal)
+		ended := make(chan error, 1)
+		kept := &child.Child{Command: executor("waiting", write), Broker: by, Signals: signals, Once: true, Logger: slog.New(slog.DiscardHandler)}
+		go func() { ended <- kept.Run(t.Context()); write.Close() }()
+		lines := bufio.NewReader(read)
+		first, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		signals <- signal
+		rest, err := io.ReadAll(lines)
+		if err != nil || first+string(rest) != want {
+			t.Errorf("after %s it has said %q, %v; want %q", signal, first+string(rest), err, want)
+		}
+		var exit *exec.ExitError
+		if err := <-ended; errors.As(err, &exit) != (signal == syscall.SIGKILL) {
+			t.Errorf("after %s it ends with %v", signal, err)
+		}
+		read.Close()
+	}
+}
+
+// TestExecutorThatGivesUp: it is not started again.
+func TestExecutorThatGivesUp(t *testing.T) {
+	_, by, _ := node(t)
+	_, _, ended := run(t, by, "failing")
+	var exit *exec.ExitError
+	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ends with %v, want its own exit code", err)
+	}
+}
+
+// TestHostileExecutorIsKilled: each time, and it is started again with pauses.
+func TestHostileExecutorIsKilled(t *testing.T) {
+	_, by, _ := node(t)
+	lines, _, _ := run(t, by, "hostile")
+	lives := make(chan string, 100)
+	go func() {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			lives <- line
+		}
+	}()
+	time.Sleep(3 * time.Second)
+	if n := len(lives); n < 2 || n > 5 {
+		t.Errorf("it had %d lives in 3 s, want at most 5", n)
+	}
+}

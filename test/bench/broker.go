@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/broker/wire"
+)
+
+// brokerCommand is the argument by which the bench becomes the broker of its own node, which commands of yurt have as a process too.
+const brokerCommand = "broker"
+
+// brokerFD is the broker's end of the socket.
+const brokerFD = 3
+
+// startBroker starts the broker of a node. It ends with the socket.
+func (p *place) startBroker(config executor.Config) (*net.UnixConn, error) {
+	settings, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := wire.Pair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd := exec.Command("/proc/self/exe", brokerCommand, string(settings)) //nolint:noctx // it ends with the socket
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the broker: %w", err), ours.Close())
+	}
+	p.cleanup(func() error { ours.Close(); return cmd.Wait() }) // the node may have closed it
+	return ours, nil
+}
+
+// serveBroker is the broker of a node that another process of the bench has.
+func serveBroker(settings string) (err error) {
+	var config executor.Config
+	if err := json.Unmarshal([]byte(settings), &config); err != nil {
+		return err
+	}
+	config.Logger = slog.New(slog.DiscardHandler)
+	socket, err := wire.Open(os.NewFile(brokerFD, "broker"))
+	if err != nil {
+		return err
+	}
+	power, err := executor.OpenPower(config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, power.Close()) }()
+	if err := power.Prepare(context.Background()); err != nil {
+		return err
+	}
+	return wire.Serve(context.Background(), socket, power.Broker)
+}
