@@ -7,7 +7,7 @@ import (
 
 // TestConditions: a condition allows the present ETag or not, and its error has that ETag.
 func TestConditions(t *testing.T) {
-	any, absent := Condition{Match: []string{"*"}}, Condition{NoneMatch: []string{"*"}}
+	exists, absent := Condition{Match: []string{"*"}}, Condition{NoneMatch: []string{"*"}}
 	for _, test := range []struct {
 		condition Condition
 		etag      string
@@ -19,8 +19,8 @@ func TestConditions(t *testing.T) {
 		{Condition{Match: []string{`"b"`}}, `"a"`, "If-Match"},
 		{Condition{Match: []string{`W/"a"`}}, `"a"`, "If-Match"},
 		{Condition{Match: []string{`"b"`}}, "", "If-Match"},
-		{any, `"a"`, ""},
-		{any, "", "If-Match"},
+		{exists, `"a"`, ""},
+		{exists, "", "If-Match"},
 		{absent, "", ""},
 		{absent, `"a"`, "If-None-Match"},
 		{Condition{NoneMatch: []string{`"a"`}}, `"a"`, "If-None-Match"},

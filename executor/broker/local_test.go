@@ -80,7 +80,7 @@ func rootedSandbox(t *testing.T, b subject, groups *cgroup.Manager, root string)
 		t.Fatal(err)
 	}
 	for _, file := range births { // version 1, where tasks takes one thread
-		defer file.Close()
+		t.Cleanup(func() { file.Close() })
 		procs := filepath.Join(filepath.Dir(file.Name()), "cgroup.procs")
 		if err := os.WriteFile(procs, fmt.Append(nil, init.Process.Pid), 0); err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 				return err
 			}
 			text, err := io.ReadAll(content)
-			if err = errors.Join(err, content.Close()); err != nil {
+			if err := errors.Join(err, content.Close()); err != nil {
 				return err
 			}
 			number, err := strconv.Atoi(string(text))

@@ -132,7 +132,8 @@ func requestFields(document openAPI, operation schema) []string {
 	}
 	for _, parameter := range operation.list("parameters") {
 		name := parameter.text("name")
-		if parameter.text("in") != "path" && !(pages && (name == "cursor" || name == "limit")) {
+		turnsPages := pages && (name == "cursor" || name == "limit")
+		if parameter.text("in") != "path" && !turnsPages {
 			fields = append(fields, parameter.text("in")+"."+name)
 		}
 	}

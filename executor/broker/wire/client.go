@@ -124,11 +124,12 @@ func (c *Client) ask(ctx context.Context, k kind, r request, value any) ([]*os.F
 	if err != nil {
 		return nil, err
 	}
-	if got.Error != nil {
+	switch {
+	case got.Error != nil:
 		err = got.Error.err()
-	} else if value != nil {
+	case value != nil:
 		err = decode(got.Value, value)
-	} else if len(got.Value) > 0 {
+	case len(got.Value) > 0:
 		err = fmt.Errorf("the broker answers a request %q with a value", k)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -485,7 +486,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		m.Args = mustEncode(t, r)
-		if again := mustEncode(t, m); string(again) != string(data) {
+		if again := mustEncode(t, m); !bytes.Equal(again, data) {
 			t.Errorf("%q was taken, which a client writes as %q", data, again)
 		}
 	})

@@ -8,4 +8,6 @@ const (
 )
 
 // makesEvents are the calls that make instances of epoll, timers and counters of events.
-var makesEvents = []uint32{unix.SYS_EPOLL_CREATE, unix.SYS_EPOLL_CREATE1, unix.SYS_EVENTFD, unix.SYS_EVENTFD2, unix.SYS_TIMERFD_CREATE}
+func makesEvents() []uint32 {
+	return []uint32{unix.SYS_EPOLL_CREATE, unix.SYS_EPOLL_CREATE1, unix.SYS_EVENTFD, unix.SYS_EVENTFD2, unix.SYS_TIMERFD_CREATE}
+}

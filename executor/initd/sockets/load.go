@@ -35,15 +35,19 @@ type Setting struct {
 	OwnNetwork bool
 }
 
+// Instructions of a filter.
+const (
+	load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+)
+
+// end is the instruction that ends a filter with an action.
+func end(action uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+}
+
 // program hands over the calls, and takes [Calls] back.
 func program(setting Setting) []unix.SockFilter {
-	const (
-		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-	)
-	end := func(action uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
-	}
 	loading := end(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)) // as by a kernel without filters
 	if setting.Loads {
 		loading = end(unix.SECCOMP_RET_ALLOW)
@@ -58,7 +62,7 @@ func program(setting Setting) []unix.SockFilter {
 		end(unix.SECCOMP_RET_ALLOW), // the list decides
 		{Code: load, K: offsetCall},
 	}
-	for _, number := range makesEvents {
+	for _, number := range makesEvents() {
 		list = append(list, unix.SockFilter{Code: equal, K: number, Jf: 1}, end(unix.SECCOMP_RET_USER_NOTIF))
 	}
 	list = append(list, []unix.SockFilter{

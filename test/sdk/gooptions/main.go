@@ -75,7 +75,7 @@ func keepAll[T any](c *caller, operation string, values iter.Seq2[T, error]) {
 
 func ptr[T any](value T) *T { return &value }
 
-var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+func now() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (c *caller) server() {
 	ctx, client := c.ctx, c.client
@@ -148,7 +148,7 @@ func (c *caller) accounts() {
 		Sessions: ptr(1), CreatesPerMinute: ptr(2), CPU: ptr(3.0), Memory: ptr(yurt.Size(4)), Disk: ptr(yurt.Size(5)), Executions: ptr(6), Storage: ptr(yurt.Size(7)),
 	}))
 	keep[[]access.Entry](c, "list-audit")(yurtclient.Audit(ctx, c.client, yurtclient.AuditFilter{
-		Tenant: "a", Action: "create-session", Decision: access.Allowed, SessionID: "s", KeyID: "k", Subject: "u", RequestID: "r", Since: now, Until: now, Limit: 3,
+		Tenant: "a", Action: "create-session", Decision: access.Allowed, SessionID: "s", KeyID: "k", Subject: "u", RequestID: "r", Since: now(), Until: now(), Limit: 3,
 	}))
 }
 
@@ -168,7 +168,7 @@ func (c *caller) sandbox() {
 	keep[yurt.Session](c, "create-session")(box.Info(), nil)
 	keep[yurt.Session](c, "get-session")(box.Refresh(ctx))
 	keepAll(c, "list-sessions", yurtclient.EachSession(ctx, client, yurtclient.SessionFilter{
-		IDPrefix: "s", TemplateID: "t", State: yurt.SessionReady, Live: true, AgentID: "a", Metadata: map[string]string{"a": "b"}, CreatedAfter: now, CreatedBefore: now,
+		IDPrefix: "s", TemplateID: "t", State: yurt.SessionReady, Live: true, AgentID: "a", Metadata: map[string]string{"a": "b"}, CreatedAfter: now(), CreatedBefore: now(),
 	}))
 	keep[yurt.Session](c, "pause-session")(box.Pause(ctx))
 	keep[yurt.Session](c, "resume-session")(box.Resume(ctx))
@@ -199,7 +199,7 @@ func (c *caller) executions() {
 	keepAll(c, "execute", execution.Events(ctx))
 	keep[yurt.Execution](c, "execute")(c.client.Execute(ctx, box.ID, code))
 	keep[yurt.Execution](c, "execute")(c.client.Start(ctx, box.ID, code))
-	filter := yurtclient.ExecutionFilter{State: yurt.ExecutionSucceeded, Kind: yurt.KindCode, Language: "python", CreatedAfter: now, CreatedBefore: now}
+	filter := yurtclient.ExecutionFilter{State: yurt.ExecutionSucceeded, Kind: yurt.KindCode, Language: "python", CreatedAfter: now(), CreatedBefore: now()}
 	keepAll(c, "list-executions", box.Executions(ctx, filter))
 	keep[yurt.Execution](c, "get-status")(box.Latest(ctx))
 	keep[yurt.Execution](c, "get-result")(c.client.Result(ctx, box.ID, "exe_a"))
