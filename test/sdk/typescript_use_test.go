@@ -13,9 +13,9 @@ func TestTypescript(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	project := installedTypescript(t, "@langchain/core@1.4.0", "ai@7.0.173", "zod@4.6.7")
 	everyScenario(t, scenariosAs(t, "esm", project)...)
-	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	for _, form := range []string{"esm", "cjs"} {
 		t.Run("results and bad input/"+form, func(t *testing.T) {
+			url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 			program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
 			program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
 		})
@@ -23,7 +23,10 @@ func TestTypescript(t *testing.T) {
 	t.Run("local", func(t *testing.T) {
 		endsLocal(t, []string{"kill", "exit", "crash"}, node(t), filepath.Join(project, "local.mjs"))
 	})
-	t.Run("tools", func(t *testing.T) { program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url) })
+	t.Run("tools", func(t *testing.T) {
+		url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
+		program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url)
+	})
 }
 
 // scenariosAs is the command that runs the scenarios with the package in one form, esm or cjs.
