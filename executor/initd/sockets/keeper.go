@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 	"unsafe"
@@ -159,7 +160,11 @@ func (k *Keeper) make(c *call) {
 		k.letControl(c)
 	case unix.SYS_FLOCK:
 		k.letLock(c, c.args[1]&unix.LOCK_UN != 0)
-	default: // the calls of makesEvents
+	default:
+		if !slices.Contains(makesEvents(), uint32(c.number)) {
+			k.answer(c, unix.ENOSYS)
+			return
+		}
 		k.letWithin(c, k.events)
 	}
 }
