@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,9 @@ type tenants struct {
 
 func startTenants(p *place) (*tenants, error) {
 	program, state := filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, err
+	}
 	made, err := exec.CommandContext(p.ctx, program, "key", "create", "--store", filepath.Join(state, "yurt.db"), "--scope", string(access.Admin)).Output()
 	if err != nil {
 		return nil, fmt.Errorf("making the first key: %w", err)
