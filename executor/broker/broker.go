@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -24,10 +25,11 @@ type Broker interface {
 	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error, a sandbox that still has a
 	// cgroup is one.
 	RemoveDisk(sandboxID string) error
-	// Open opens a directory inside a sandbox, as a place from which paths are resolved. No link leads there. The caller closes it.
-	Open(sandboxID string, at Place) (*os.File, error)
-	// Resize gives the file systems in memory of a sandbox, and the memory that its /proc shows, the sizes of other limits. They are
-	// within the limit of memory that is in force.
+	// Open opens directories inside a sandbox, as places from which paths are resolved. No link leads there. The caller closes the files,
+	// which come in the order of the places. There is one at least, and none twice.
+	Open(sandboxID string, at ...Place) ([]*os.File, error)
+	// Resize replaces the limits of a sandbox that has not run user code yet: of its cgroup, its file systems in memory and the memory
+	// that its /proc shows. They are within the bounds of all sandboxes together.
 	Resize(sandboxID string, from, to yurt.Resources) error
 	// Mount mounts a tree of the node inside a sandbox, read-only, at the place of such trees.
 	Mount(sandboxID string, tree Tree) error
@@ -48,12 +50,28 @@ const (
 	Runs      Place = rootfs.RunDir // of files that the node writes and executions read
 )
 
+// checkPlaces refuses an empty list, and one that is longer than there are places.
+func checkPlaces(list []Place) error {
+	if len(list) == 0 {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "places", "the list is empty; name a place at least")
+	}
+	for i, p := range list {
+		if slices.Contains(list[:i], p) {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "places", "%.200q is named twice; name it once", p)
+		}
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p Place) check() error {
 	switch p {
 	case Root, Workspace, Temp, Runs:
 		return nil
 	}
-	return yurt.FieldErrorf(yurt.CodeInvalidArgument, "place", "%.200q is no place of every sandbox; give %q, %q, %q or %q", p, Root, Workspace, Temp, Runs)
+	return yurt.FieldErrorf(yurt.CodeInvalidArgument, "places", "%.200q is no place of every sandbox; give %q, %q, %q or %q", p, Root, Workspace, Temp, Runs)
 }
 
 // Tree is a directory of the node that a sandbox sees. One of the fields is set.
@@ -100,6 +118,7 @@ type StartRequest struct {
 
 // Started is a sandbox whose init was started.
 type Started struct {
+	Gauge    Gauge              `json:"-"`
 	Init     procid.ID          `json:"init"`
 	Phases   map[string]float64 `json:"phases_ms"`
 	Commands []string           `json:"commands,omitempty"` // directories of the toolchains' commands, for PATH

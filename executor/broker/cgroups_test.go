@@ -149,7 +149,6 @@ func TestRequestsNameASandbox(t *testing.T) { onBoth(t, testRequestsNameASandbox
 func testRequestsNameASandbox(t *testing.T, b subject, groups *cgroup.Manager) {
 	id, run, _ := busySandbox(t, b, groups)
 	requests := map[string]func(id string) error{
-		"Limit":  func(id string) error { return b.Limit(id, modest()) },
 		"Freeze": func(id string) error { return b.Freeze(t.Context(), id) },
 		"Thaw":   b.Thaw,
 		"End":    func(id string) error { return b.End(t.Context(), id) },
@@ -226,58 +225,32 @@ func testFreezeThawAndEndOneSandbox(t *testing.T, b subject, groups *cgroup.Mana
 	}
 }
 
-// TestLimitStaysWithinTheNode: limits that no sandbox may have leave the cgroup as it was.
-func TestLimitStaysWithinTheNode(t *testing.T) { onBoth(t, testLimitStaysWithinTheNode) }
+// TestResizeStaysWithinTheNode: limits that no sandbox may have leave the cgroup as it was.
+func TestResizeStaysWithinTheNode(t *testing.T) { onBoth(t, testResizeStaysWithinTheNode) }
 
-func testLimitStaysWithinTheNode(t *testing.T, b subject, groups *cgroup.Manager) {
+func testResizeStaysWithinTheNode(t *testing.T, b subject, groups *cgroup.Manager) {
 	id, _, _ := busySandbox(t, b, groups)
-	other, _, _ := busySandbox(t, b, groups)
-	for field, change := range map[string][]func(*cgroup.Limits){
+	had := yurt.Resources{CPU: modest().CPU, Memory: yurt.Size(modest().Memory), PIDs: modest().PIDs}
+	for field, change := range map[string][]func(*yurt.Resources){
 		"resources.cpu": {
-			func(l *cgroup.Limits) { l.CPU = 0 }, func(l *cgroup.Limits) { l.CPU = -1 },
-			func(l *cgroup.Limits) { l.CPU = math.NaN() }, func(l *cgroup.Limits) { l.CPU = math.Inf(1) },
+			func(r *yurt.Resources) { r.CPU = 0 }, func(r *yurt.Resources) { r.CPU = -1 },
+			func(r *yurt.Resources) { r.CPU = math.NaN() }, func(r *yurt.Resources) { r.CPU = math.Inf(1) },
 		},
 		"resources.memory": {
-			func(l *cgroup.Limits) { l.Memory = 0 }, func(l *cgroup.Limits) { l.Memory = -1 }, func(l *cgroup.Limits) { l.Memory = nodeMemory + 1 },
+			func(r *yurt.Resources) { r.Memory = 0 }, func(r *yurt.Resources) { r.Memory = -1 }, func(r *yurt.Resources) { r.Memory = nodeMemory + 1 },
 		},
-		"resources.pids":  {func(l *cgroup.Limits) { l.PIDs = 0 }, func(l *cgroup.Limits) { l.PIDs = -1 }, func(l *cgroup.Limits) { l.PIDs = 1001 }},
-		"host.cpu_weight": {func(l *cgroup.Limits) { l.CPUWeight = -1 }, func(l *cgroup.Limits) { l.CPUWeight = yurt.MaxCPUWeight + 1 }},
+		"resources.pids": {func(r *yurt.Resources) { r.PIDs = 0 }, func(r *yurt.Resources) { r.PIDs = -1 }, func(r *yurt.Resources) { r.PIDs = 1001 }},
 	} {
 		for i, spoil := range change {
-			limits := modest()
-			limits.Memory *= 2
-			spoil(&limits)
-			if err := b.Limit(id, limits); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), field) {
+			wanted := had
+			wanted.Memory *= 2
+			spoil(&wanted)
+			if err := b.Resize(id, had, wanted); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s, case %d: %v, want %s", field, i, err, yurt.CodeLimitOutOfRange)
 			}
 		}
 	}
-	limits := modest()
-	limits.Memory *= 2
-	for sandbox, want := range map[string]int64{id: modest().Memory, other: modest().Memory} {
-		if got, err := groups.MemoryLimit(sandbox); got != want || err != nil {
-			t.Errorf("after refusals %s has %d bytes, %v, want %d", sandbox, got, err, want)
-		}
-	}
-	if err := b.Limit(id, limits); err != nil {
-		t.Fatal(err)
-	}
-	for sandbox, want := range map[string]int64{id: limits.Memory, other: modest().Memory} {
-		if got, err := groups.MemoryLimit(sandbox); got != want || err != nil {
-			t.Errorf("%s has %d bytes, %v, want %d", sandbox, got, err, want)
-		}
-	}
-}
-
-// TestResizeStaysWithinTheLimit: a sandbox is shown, and may fill, no more memory than its limit.
-func TestResizeStaysWithinTheLimit(t *testing.T) { onBoth(t, testResizeStaysWithinTheLimit) }
-
-func testResizeStaysWithinTheLimit(t *testing.T, b subject, groups *cgroup.Manager) {
-	id, _, _ := busySandbox(t, b, groups)
-	for _, memory := range []yurt.Size{0, -1, 128 << 20, math.MaxInt64} {
-		err := b.Resize(id, yurt.Resources{Memory: 32 << 20}, yurt.Resources{Memory: memory})
-		if yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
-			t.Errorf("to %d: %v, want %s", memory, err, yurt.CodeLimitOutOfRange)
-		}
+	if got, err := groups.MemoryLimit(id); got != modest().Memory || err != nil {
+		t.Errorf("after refusals it has %d bytes, %v, want %d", got, err, modest().Memory)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/netns"
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
@@ -108,15 +109,19 @@ func RemoveStore(store string) error {
 }
 
 // Open implements [Broker].
-func (l *Local) Open(sandboxID string, at Place) (*os.File, error) {
-	if err := at.check(); err != nil {
+func (l *Local) Open(sandboxID string, at ...Place) (files []*os.File, err error) {
+	if err := checkPlaces(at); err != nil {
 		return nil, err
 	}
-	fd, err := l.open(sandboxID, string(at))
-	if err != nil {
-		return nil, err
+	for _, place := range at {
+		fd, err := l.open(sandboxID, string(place))
+		if err != nil {
+			descriptor.CloseAll(files)
+			return nil, fmt.Errorf("opening %s of sandbox %s: %w", place, sandboxID, err)
+		}
+		files = append(files, os.NewFile(uintptr(fd), string(place)))
 	}
-	return os.NewFile(uintptr(fd), string(at)), nil
+	return files, nil
 }
 
 // open opens a directory in the root of a sandbox's init, and checks afterwards that it was still init.

@@ -19,6 +19,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/idrange"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
@@ -102,19 +103,17 @@ func testOpenFollowsNoLink(t *testing.T, b subject, groups *cgroup.Manager) {
 	}
 	id, _ := rootedSandbox(t, b, groups, root)
 	for _, place := range []broker.Place{broker.Workspace, broker.Runs} {
-		file, err := b.Open(id, place)
+		files, err := b.Open(id, broker.Temp, place)
 		if !errors.Is(err, unix.ELOOP) {
 			t.Errorf("opening %s, which is a link: %v, want %v", place, err, unix.ELOOP)
 		}
-		if err == nil {
-			file.Close()
-		}
+		descriptor.CloseAll(files)
 	}
-	file, err := b.Open(id, broker.Temp)
+	files, err := b.Open(id, broker.Temp)
 	if err != nil {
 		t.Fatalf("opening a plain directory: %v", err)
 	}
-	file.Close()
+	descriptor.CloseAll(files)
 }
 
 // TestInitIsFoundByTheCgroup: a broker that has not started a sandbox finds its init, until that has ended.
@@ -122,25 +121,25 @@ func TestInitIsFoundByTheCgroup(t *testing.T) { onBoth(t, testInitIsFoundByTheCg
 
 func testInitIsFoundByTheCgroup(t *testing.T, b subject, groups *cgroup.Manager) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "its-own"), nil, 0o600); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "tmp"), 0o755), os.WriteFile(filepath.Join(root, "its-own"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	id, init := rootedSandbox(t, b, groups, root)
-	dir, err := b.Open(id, broker.Root)
+	dirs, err := b.Open(id, broker.Temp, broker.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
+	defer descriptor.CloseAll(dirs)
 	var stat unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), "its-own", &stat, 0); err != nil {
+	if err := unix.Fstatat(int(dirs[1].Fd()), "its-own", &stat, 0); err != nil {
 		t.Errorf("the root that it opens is not that of the sandbox: %v", err)
 	}
 	_ = init.Process.Kill()
 	_ = init.Wait()
 	for name, by := range map[string]broker.Broker{"the same": b, "a later": broker.NewLocal(b.local.Config)} {
-		if dir, err := by.Open(id, broker.Root); err == nil {
+		if dirs, err := by.Open(id, broker.Root); err == nil {
 			t.Errorf("%s broker opens the root of a sandbox whose init has ended", name)
-			dir.Close()
+			descriptor.CloseAll(dirs)
 		}
 	}
 }
@@ -164,9 +163,9 @@ func testNamespaceOfAnotherProcess(t *testing.T, b subject, groups *cgroup.Manag
 		t.Errorf("it listens at %s", listener.Addr())
 		listener.Close()
 	}
-	if root, err := b.Open(id, broker.Root); err == nil {
+	if roots, err := b.Open(id, broker.Root); err == nil {
 		t.Error("it opens the root")
-		root.Close()
+		descriptor.CloseAll(roots)
 	}
 	if err := b.Mount(id, broker.Tree{View: "python"}); err == nil {
 		t.Error("it mounts a tree")
@@ -186,10 +185,12 @@ func TestPlacesAndTreesAreClosedSets(t *testing.T) { onBoth(t, testPlacesAndTree
 
 func testPlacesAndTreesAreClosedSets(t *testing.T, b subject, groups *cgroup.Manager) {
 	id, _ := rootedSandbox(t, b, groups, "/")
-	for _, place := range []broker.Place{"", "/etc", "/tmp/..", "tmp", "/proc/1/root", "/workspace\x00"} {
-		if file, err := b.Open(id, place); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
-			t.Errorf("opening %q: %v, want %s", place, err, yurt.CodeInvalidArgument)
-			file.Close()
+	for _, places := range [][]broker.Place{
+		nil, {""}, {"/etc"}, {"/tmp/.."}, {"tmp"}, {"/proc/1/root"}, {"/workspace\x00"}, {broker.Temp, "/etc"}, {broker.Temp, broker.Root, broker.Temp},
+	} {
+		if files, err := b.Open(id, places...); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("opening %q: %v, want %s", places, err, yurt.CodeInvalidArgument)
+			descriptor.CloseAll(files)
 		}
 	}
 	digest := strings.Repeat("0a", 32)

@@ -15,10 +15,11 @@ import (
 
 // Resize implements [Broker].
 func (l *Local) Resize(sandboxID string, from, to yurt.Resources) error {
-	if from == to {
-		return nil
+	s, err := l.sandbox(sandboxID)
+	if err != nil {
+		return err
 	}
-	if err := l.checkMemory(sandboxID, to.Memory); err != nil {
+	if err := l.limit(s, LimitsOf(from, nil), LimitsOf(to, nil)); err != nil {
 		return err
 	}
 	sizes := oci.Volumes(to.Disk, to.Memory)
@@ -34,6 +35,17 @@ func (l *Local) Resize(sandboxID string, from, to yurt.Resources) error {
 		return nil
 	}
 	return l.showMemory(sandboxID, int64(to.Memory))
+}
+
+// limit gives the cgroup of a sandbox other limits.
+func (l *Local) limit(s *listed, from, to Limits) error {
+	if from == to {
+		return nil
+	}
+	if err := l.Cgroups.CheckLimits(to); err != nil {
+		return err
+	}
+	return s.group.Limit(to)
 }
 
 // resize gives a file system in memory other bounds.

@@ -70,7 +70,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
 	l.list.keep(r.ID, setup.group, init)
-	return Started{Init: init, Phases: reply.Phases, Commands: commands}, nil
+	return Started{Gauge: setup.group, Init: init, Phases: reply.Phases, Commands: commands}, nil
 }
 
 // check refuses a sandbox that is there already, limits beyond those of the node, and ids that are not those of a sandbox.

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -188,17 +187,12 @@ func brings(env, other map[string]string) bool {
 // bind gives a sandbox of the reserve the limits, labels and environment of its owner. The claim is on disk before the caller is
 // told, so that no next executor hands the sandbox out again.
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
-	had := s.Record.Spec.Resources
-	if limits := broker.LimitsOf(spec.Limits(), spec.Host); limits != broker.LimitsOf(s.Record.Spec.Limits(), s.Record.Spec.Host) {
-		if err := s.Broker.Limit(s.ID(), limits); err != nil {
+	if had, wanted := s.Record.Spec.Limits(), spec.Limits(); had != wanted {
+		if err := s.Broker.Resize(s.ID(), had, wanted); err != nil {
 			return err
 		}
 	}
 	phases.Mark("limits")
-	if err := s.Broker.Resize(s.ID(), had, spec.Resources); err != nil {
-		return err
-	}
-	phases.Mark("disk")
 	record := s.Record
 	record.Spec, record.Warm = spec, false
 	record.Spec.ID, record.Spec.Files = s.ID(), nil // the workspace has them

@@ -124,11 +124,8 @@ func (n *Node) start(ctx context.Context, s *Handle, root broker.RootParts, undo
 		}
 		return err
 	}
-	s.Record.Init, s.Record.Path = started.Init, started.Commands
+	s.Record.Init, s.Record.Path, s.Gauge = started.Init, started.Commands, started.Gauge
 	undo.add(func() error { return sandbox.End(s.Broker, s.ID()) })
-	if s.Gauge, err = n.broker.Gauge(s.ID()); err != nil {
-		return startFailed(s, err)
-	}
 	phases.Add(started.Phases)
 	phases.Mark("launch")
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)

@@ -194,7 +194,7 @@ func (p *planner) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.R
 // layerDigest names the layer after all that it is made from: the plan,
 // the registries, the template's file system, and the very tools in it.
 func (p *planner) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
-	root, err := s.Broker.Open(s.ID(), broker.Root)
+	root, err := s.OpenPlace(broker.Root)
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
 	}

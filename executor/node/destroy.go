@@ -197,16 +197,12 @@ func (s *Handle) watchMemory(ctx context.Context, logger *slog.Logger) {
 }
 
 func (s *Handle) followShortage(ctx context.Context, end func(ctx context.Context, run string)) error {
-	gauge, err := s.Broker.Gauge(s.ID())
-	if err != nil {
-		return err
-	}
 	alarm, err := s.Broker.WatchMemory(s.ID())
 	if err != nil {
 		return err
 	}
 	defer alarm.Close()
-	return s.Shortage.Follow(ctx, gauge, alarm, end)
+	return s.Shortage.Follow(ctx, s.Gauge, alarm, end)
 }
 
 // died marks the sandbox dead and tells the watchers, the first time. Its processes end with its init. Its files are removed when its

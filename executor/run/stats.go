@@ -68,7 +68,7 @@ func (s *Sandbox) Health(ctx context.Context) (yurt.SandboxHealth, error) {
 
 // workspaceUse describes the file system of a sandbox's workspace.
 func (s *Sandbox) workspaceUse() (use unix.Statfs_t, err error) {
-	dir, err := s.Broker.Open(s.ID(), broker.Workspace)
+	dir, err := s.OpenPlace(broker.Workspace)
 	if err != nil {
 		return use, err
 	}

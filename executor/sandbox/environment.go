@@ -121,7 +121,7 @@ func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
 	if known {
 		return found, nil
 	}
-	root, err := s.Broker.Open(s.id, broker.Root)
+	root, err := s.OpenPlace(broker.Root)
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/shortage"
 	"github.com/yurtrun/yurt/executor/workspace"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
@@ -149,28 +150,29 @@ func (s *Sandbox) RemoveDirs() error {
 
 // Open opens the directories inside, once init is there.
 func (s *Sandbox) Open() (err error) {
+	files, err := s.Broker.Open(s.id, broker.Workspace, broker.Temp, broker.Runs)
+	if err != nil {
+		return err
+	}
+	defer descriptor.CloseAll(files)
 	base := int(s.Record.IDBase)
-	if s.Files, err = s.openDir(broker.Workspace, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	if s.Files, err = workspace.Open(files[0], base+rootfs.UserID, base+rootfs.GroupID); err != nil {
 		return err
 	}
-	if s.Temp, err = s.openDir(broker.Temp, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	if s.Temp, err = workspace.Open(files[1], base+rootfs.UserID, base+rootfs.GroupID); err != nil {
 		return err
 	}
-	s.Plans, err = s.openDir(broker.Runs, base, base)
+	s.Plans, err = workspace.Open(files[2], base, base)
 	return err
 }
 
-func (s *Sandbox) openDir(at broker.Place, uid, gid int) (*workspace.Dir, error) {
-	file, err := s.Broker.Open(s.id, at)
+// OpenPlace opens one directory inside. The caller closes it.
+func (s *Sandbox) OpenPlace(at broker.Place) (*os.File, error) {
+	files, err := s.Broker.Open(s.id, at)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s of the sandbox: %w", at, err)
+		return nil, err
 	}
-	defer file.Close()
-	dir, err := workspace.Open(file, uid, gid)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s of the sandbox: %w", at, err)
-	}
-	return dir, nil
+	return files[0], nil
 }
 
 // OpenProcess gets hold of init. Its number may be another's by the time it ended.

@@ -42,8 +42,11 @@ func unexpected(k kind, files []*os.File) error {
 // Start implements [broker.Broker].
 func (c *Client) Start(ctx context.Context, r broker.StartRequest) (broker.Started, error) {
 	var started broker.Started
-	err := c.value(ctx, kindStart, &start{r}, &started)
-	return started, err
+	if err := c.value(ctx, kindStart, &start{r}, &started); err != nil {
+		return broker.Started{}, err
+	}
+	started.Gauge = c.cgroups.GaugeOf(r.ID)
+	return started, nil
 }
 
 // RemoveDisk implements [broker.Broker].
@@ -52,12 +55,22 @@ func (c *Client) RemoveDisk(sandboxID string) error {
 }
 
 // Open implements [broker.Broker].
-func (c *Client) Open(sandboxID string, at broker.Place) (*os.File, error) {
-	return c.file(kindOpen, &open{sandboxID, at})
+func (c *Client) Open(sandboxID string, at ...broker.Place) ([]*os.File, error) {
+	files, err := c.ask(context.Background(), kindOpen, &open{sandboxID, at}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != len(at) {
+		return nil, unexpected(kindOpen, files)
+	}
+	return files, nil
 }
 
 // Resize implements [broker.Broker].
 func (c *Client) Resize(sandboxID string, from, to yurt.Resources) error {
+	if math.IsNaN(to.CPU) || math.IsInf(to.CPU, 0) { // which no message can hold
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v is no number of cores; give one above 0", to.CPU)
+	}
 	return c.value(context.Background(), kindResize, &resize{sandboxID, from, to}, nil)
 }
 
@@ -85,14 +98,6 @@ func (c *Client) Listen(sandboxID string) (net.Listener, error) {
 		return nil, fmt.Errorf("listening in sandbox %s: %w", sandboxID, err)
 	}
 	return listener, nil
-}
-
-// Limit implements [broker.Cgroups].
-func (c *Client) Limit(sandboxID string, l broker.Limits) error {
-	if math.IsNaN(l.CPU) || math.IsInf(l.CPU, 0) { // which no message can hold
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v is no number of cores; give one above 0", l.CPU)
-	}
-	return c.value(context.Background(), kindLimit, &limit{sandboxID, l.CPU, l.Memory, l.PIDs, l.CPUs, l.CPUWeight, l.IOWeight}, nil)
 }
 
 // Freeze implements [broker.Cgroups].

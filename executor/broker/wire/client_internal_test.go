@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // TestAnswersThatNoBrokerGives: the client returns an error, and keeps no descriptor.
@@ -41,10 +42,8 @@ func TestAnswersThatNoBrokerGives(t *testing.T) {
 			client := NewClient(executor, nil, nil)
 			asked := make(chan error, 1)
 			go func() {
-				file, err := client.Open("sbx_a", broker.Root)
-				if err == nil {
-					file.Close()
-				}
+				files, err := client.Open("sbx_a", broker.Root)
+				descriptor.CloseAll(files)
 				asked <- err
 			}()
 			if _, _, err := receive(host, make([]byte, maxBytes), 0); err != nil {
@@ -75,7 +74,7 @@ func TestStartIsPassedWhole(t *testing.T) {
 	keepsFiles(t)
 	noted := &starts{Broker: refusing()}
 	executor, _ := serve(t, noted)
-	client := NewClient(executor, nil, nil)
+	client := NewClient(executor, unread{}, nil)
 	defer client.Close()
 	request := broker.StartRequest{
 		ID: "sbx_a", IDBase: idrange.First, Limits: yurt.Resources{CPU: 0.5, Memory: 1 << 30, Disk: 1 << 20, PIDs: 5, DiskKind: yurt.DiskImage},
@@ -106,6 +105,11 @@ func TestStartIsPassedWhole(t *testing.T) {
 		}
 	}
 }
+
+// unread is the cgroups of a test that reads no usage.
+type unread struct{ Cgroups }
+
+func (unread) GaugeOf(string) broker.Gauge { return nil }
 
 // starts is a broker that notes the request of a start, which only a whole node carries out.
 type starts struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // kind names one of the requests.
@@ -20,7 +21,6 @@ const (
 	kindMount       kind = "mount"
 	kindShows       kind = "shows"
 	kindListen      kind = "listen"
-	kindLimit       kind = "limit"
 	kindFreeze      kind = "freeze"
 	kindThaw        kind = "thaw"
 	kindEnd         kind = "end"
@@ -60,7 +60,6 @@ func blanks() map[kind]func() request {
 		kindMount:       func() request { return new(mount) },
 		kindShows:       func() request { return new(shows) },
 		kindListen:      func() request { return new(listen) },
-		kindLimit:       func() request { return new(limit) },
 		kindFreeze:      func() request { return new(freeze) },
 		kindThaw:        func() request { return new(thaw) },
 		kindEnd:         func() request { return new(end) },
@@ -123,12 +122,13 @@ func (r *removeDisk) do(_ context.Context, by broker.Broker) (reply, error) {
 }
 
 type open struct {
-	Sandbox string       `json:"sandbox"`
-	Place   broker.Place `json:"place"`
+	Sandbox string         `json:"sandbox"`
+	Places  []broker.Place `json:"places"`
 }
 
 func (r *open) do(_ context.Context, by broker.Broker) (reply, error) {
-	return passed(by.Open(r.Sandbox, r.Place))
+	files, err := by.Open(r.Sandbox, r.Places...)
+	return reply{files: files, close: func() { descriptor.CloseAll(files) }}, err
 }
 
 // passed is the reply with a file that belongs to it.

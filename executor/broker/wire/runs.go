@@ -10,21 +10,6 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 )
 
-// limit has no rules for devices, which belong to the start of a sandbox.
-type limit struct {
-	Sandbox   string  `json:"sandbox"`
-	CPU       float64 `json:"cpu"`
-	Memory    int64   `json:"memory"`
-	PIDs      int     `json:"pids"`
-	CPUs      string  `json:"cpus,omitempty"`
-	CPUWeight int     `json:"cpu_weight,omitempty"`
-	IOWeight  int     `json:"io_weight,omitempty"`
-}
-
-func (r *limit) do(_ context.Context, by broker.Broker) (reply, error) {
-	return reply{}, by.Limit(r.Sandbox, broker.Limits{CPU: r.CPU, Memory: r.Memory, PIDs: r.PIDs, CPUs: r.CPUs, CPUWeight: r.CPUWeight, IOWeight: r.IOWeight})
-}
-
 type freeze struct{ sandbox }
 
 func (r *freeze) do(ctx context.Context, by broker.Broker) (reply, error) {

@@ -235,11 +235,11 @@ func TestRefusedRequestsLeaveTheConnection(t *testing.T) {
 		"the disk of all":               {kind: "remove_disk", args: `{"sandbox":".."}`},
 		"the disk of a path":            {kind: "remove_disk", args: `{"sandbox":"a/../../b"}`},
 		"an end of all":                 {kind: "end", args: `{"sandbox":"."}`},
-		"a path as a place":             {kind: "open", args: `{"sandbox":"sbx_a","place":"/etc"}`},
+		"a path as a place":             {kind: "open", args: `{"sandbox":"sbx_a","places":["/etc"]}`},
 		"a path as a layer":             {kind: "mount", args: `{"sandbox":"sbx_a","layer":"../../etc"}`},
 		"two trees":                     {kind: "mount", args: `{"sandbox":"sbx_a","layer":"` + strings.Repeat("0a", 32) + `","view":"python"}`},
 		"a path as a view":              {kind: "shows", args: `{"sandbox":"sbx_a","view":"../../../etc"}`},
-		"rules for devices":             {kind: "limit", args: `{"sandbox":"sbx_a","cpu":1,"memory":1,"pids":1,"devices":"a"}`},
+		"rules for devices":             {kind: "resize", args: `{"sandbox":"sbx_a","from":{},"to":{},"devices":"a"}`},
 		"memory as text":                {kind: "resize", args: `{"sandbox":"sbx_a","from":{"cpu":1,"memory":"1Mi","disk":1,"pids":1},"to":{"cpu":1,"memory":1,"disk":1,"pids":1}}`},
 		"a start of nothing":            {kind: "start", args: `{}`},
 		"a start with a specification":  {kind: "start", args: `{"id":"sbx_a","spec":{"root":"/"}}`},
@@ -474,7 +474,6 @@ func FuzzRequest(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"id":1,"kind":"cancel"}`))
-	f.Add([]byte(`{"id":1,"kind":"limit","args":{"sandbox":"sbx_a","cpu":0.5,"memory":1,"pids":1,"cpus":"0-1","cpu_weight":1,"io_weight":1}}`))
 	f.Add([]byte(`{"id":1,"kind":"new_run","args":{"sandbox":"sbx_a","run":"exe_a","place":"zygote-a"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m message
