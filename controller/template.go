@@ -3,13 +3,13 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
@@ -41,7 +41,21 @@ func (c *Catalog) Template(ctx context.Context, name string) (yurt.Template, err
 	if t, ok := c.builtIn[name]; ok {
 		return t, nil
 	}
-	return c.store.Template(ctx, name)
+	t, err := c.store.Template(ctx, name)
+	return t, c.withNearest(ctx, name, err)
+}
+
+// withNearest adds the name that the caller probably meant to the error about a template that does not exist. The name is one of
+// those that the caller can list: other tenants' names stay theirs.
+func (c *Catalog) withNearest(ctx context.Context, name string, err error) error {
+	if yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
+		return err
+	}
+	list, failed := c.Templates(ctx)
+	if failed != nil {
+		return failed
+	}
+	return record.TemplateNotFound(name, templateNames(list)...)
 }
 
 // CreateTemplate adds a template, as [Catalog.PushTemplates] does.
@@ -123,7 +137,7 @@ func (c *Catalog) DeleteTemplate(ctx context.Context, name string) error {
 	if _, ok := c.builtIn[name]; ok {
 		return yurt.Errorf(yurt.CodeForbidden, "template %s is built in and cannot be deleted", name)
 	}
-	return c.store.DeleteTemplate(ctx, name)
+	return c.withNearest(ctx, name, c.store.DeleteTemplate(ctx, name))
 }
 
 func templateNames(list []yurt.Template) []string {
@@ -144,7 +158,7 @@ func (c *Catalog) validateTemplate(t yurt.Template, names []string, runtimes []y
 		return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in and cannot be replaced; choose another name", t.Name)
 	}
 	if t.Extends != "" && !slices.Contains(names, t.Extends) {
-		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "extends", "template %s extends %.80q, which does not exist%s", t.Name, t.Extends, didYouMean(t.Extends, names))
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "extends", "template %s extends %.80q, which does not exist%s", t.Name, t.Extends, suggest.Question(t.Extends, names))
 	}
 	if len(runtimes) == 0 {
 		return nil // without a node there is no list to compare with
@@ -156,17 +170,10 @@ func (c *Catalog) validateTemplate(t yurt.Template, names []string, runtimes []y
 	for _, name := range t.Runtimes {
 		if !slices.Contains(known, name) {
 			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "runtimes", "template %s has the runtime %.80q, and no node has it%s; the nodes have %s",
-				t.Name, name, didYouMean(name, known), strings.Join(slices.Compact(known), ", "))
+				t.Name, name, suggest.Question(name, known), strings.Join(slices.Compact(known), ", "))
 		}
 	}
 	return validateKernels(t, runtimes)
-}
-
-func didYouMean(given string, names []string) string {
-	if name := suggest.Nearest(given, names); name != "" {
-		return fmt.Sprintf("; did you mean %q?", name)
-	}
-	return ""
 }
 
 // validateKernels checks that there are the kernels that the template chooses, of runtimes that
@@ -188,7 +195,7 @@ func validateKernels(t yurt.Template, runtimes []yurt.RuntimeInfo) error {
 		}
 		var coded *yurt.Error
 		if errors.As(fault, &coded) {
-			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, coded.Field, "%s%s", coded.Message, didYouMean(t.Kernels[language], kernels))
+			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, coded.Field, "%s%s", coded.Message, suggest.Question(t.Kernels[language], kernels))
 		}
 	}
 	return nil

@@ -45,6 +45,37 @@ func TestPushTemplates(t *testing.T) {
 	wantCode(t, w.DeleteTemplate(t.Context(), "third"), yurt.CodeTemplateNotFound)
 }
 
+// TestUnknownTemplateIsAskedAfter: each call that names a template which does not exist asks for the one that was meant.
+func TestUnknownTemplateIsAskedAfter(t *testing.T) {
+	w := testWorld(t)
+	ctx := t.Context()
+	if _, err := w.CreateTemplate(ctx, yurt.Template{Name: "mine", Runtimes: []string{"python"}}, quiet); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(name string) error{
+		"template": func(name string) error { _, err := w.Template(ctx, name); return err },
+		"prepare":  func(name string) error { _, err := w.PrepareTemplate(ctx, name, quiet); return err },
+		"pool":     func(name string) error { _, err := w.UnsetPool(ctx, name); return err },
+		"delete":   func(name string) error { return w.DeleteTemplate(ctx, name) },
+		"create": func(name string) error {
+			_, err := w.CreateSession(ctx, controller.CreateSessionRequest{TemplateID: name})
+			return err
+		},
+	}
+	for name, call := range calls {
+		for given, want := range map[string]string{
+			"mime":         `there is no template "mime"; did you mean "mine"? List the templates to see all`,
+			"pyton-basic":  `there is no template "pyton-basic"; did you mean "python-basic"? List the templates to see all`,
+			"other-things": `there is no template "other-things"; list the templates to see which there are`,
+		} {
+			err := call(given)
+			if wantCode(t, err, yurt.CodeTemplateNotFound); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s of %s: the error is %v, expected %q", name, given, err, want)
+			}
+		}
+	}
+}
+
 // TestSessionsOutliveTheirTemplate has a session go on as it began while its template is replaced
 // and deleted.
 func TestSessionsOutliveTheirTemplate(t *testing.T) {

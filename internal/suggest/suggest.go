@@ -3,6 +3,7 @@
 package suggest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -25,4 +26,12 @@ func Nearest(given string, names []string) string {
 		}
 	}
 	return best
+}
+
+// Question returns the end of an error about a name, "; did you mean …?" with the nearest of the names, or "" when no name is near.
+func Question(given string, names []string) string {
+	if name := Nearest(given, names); name != "" {
+		return fmt.Sprintf("; did you mean %q?", name)
+	}
+	return ""
 }

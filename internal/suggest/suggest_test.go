@@ -24,3 +24,11 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestQuestion(t *testing.T) {
+	for given, want := range map[string]string{"node1": `; did you mean "node-1"?`, "database": ""} {
+		if got := suggest.Question(given, []string{"node-1"}); got != want {
+			t.Errorf("the question after %q is %q, want %q", given, got, want)
+		}
+	}
+}

@@ -245,6 +245,12 @@ func TestTenantsHaveEqualNames(t *testing.T) {
 	if _, err := w.client(firstKey).Template(t.Context(), first.template); yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
 		t.Errorf("the deleted template: %v", err)
 	}
+	if _, err := w.client(secondKey).Template(t.Context(), "mime"); err == nil || !strings.Contains(err.Error(), `did you mean "mine"?`) {
+		t.Errorf("a misspelt template: %v, expected the question whether the tenant's own was meant", err)
+	}
+	if _, err := w.client(firstKey).Template(t.Context(), "mime"); err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("a template that other tenants have in a like name: %v, expected no word of theirs", err)
+	}
 	for _, name := range []string{"acme-1%2Fmine", "rival%2Fmine"} {
 		if status, code := w.do(operator, "GET", "/api/v1/templates/"+name, ""); status != http.StatusNotFound {
 			t.Errorf("the operator reads %s: %d %s", name, status, code)

@@ -42,6 +42,7 @@ func TestBadTasks(t *testing.T) {
 		{"network", `{"command":"a","network":"bridge"}`, nil, "network", `"none", "host" or "group"`, yurt.CodeInvalidArgument},
 		{"host network", `{"command":"a","network":"host"}`, nil, "network", "host_network", yurt.CodeForbidden},
 		{"template", `{"command":"a","template":"none-such"}`, nil, "template", "shell-basic", yurt.CodeTemplateNotFound},
+		{"template", `{"command":"a","template":"shel-basic"}`, nil, "template", `did you mean "shell-basic"?`, yurt.CodeTemplateNotFound},
 		{"inline template", `{"command":"a","template":"template \"x\" {\n  nonsense = 1\n}\n"}`, nil, "template", "nonsense", yurt.CodeTemplateInvalid},
 		{"JSON template", `{"command":"a","template":"{\"name\":\"x\",\"nonsense\":1}"}`, nil, "template", "nonsense", yurt.CodeTemplateInvalid},
 		{"language", `{"code":"a","language":"cobol"}`, nil, "template", "cobol-basic", yurt.CodeTemplateNotFound},

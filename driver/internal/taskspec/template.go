@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // defaultTemplate is the template of a task that runs a command and names no template.
@@ -51,8 +52,9 @@ func resolver(known map[string]yurt.Template) func(string) (yurt.Template, error
 		if t, ok := known[name]; ok {
 			return t, nil
 		}
-		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "template", "there is no template %q on this node; there are %s",
-			name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		names := slices.Sorted(maps.Keys(known))
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "template", "there is no template %q on this node; there are %s%s",
+			name, strings.Join(names, ", "), suggest.Question(name, names))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // VariableFlags are values for the variables of template files.
@@ -60,7 +61,7 @@ func FindTemplate(name, runtime string, parser *hcl.Parser) (yurt.Template, erro
 		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "the template %s has no runtime %s; give --template with an .hcl file that has it", yurt.DefaultTemplate, runtime)
 	}
 	return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "--template",
-		"there is no template %q; built in are %s, and an .hcl file can define another", name, strings.Join(names, ", "))
+		"there is no template %q; built in are %s, and an .hcl file can define another%s", name, strings.Join(names, ", "), suggest.Question(name, names))
 }
 
 func templateOfFile(name string, parser *hcl.Parser) (yurt.Template, error) {
