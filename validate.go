@@ -310,7 +310,7 @@ func validatePathText(field, name string) error {
 	case !utf8.ValidString(name):
 		return FieldErrorf(CodeInvalidPath, field, "the path is not valid UTF-8")
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return FieldErrorf(CodeInvalidPath, field, "the path holds control characters; use printable ones")
+		return FieldErrorf(CodeInvalidPath, field, "the path holds control characters, such as a line break; give a path of printable characters")
 	}
 	return nil
 }

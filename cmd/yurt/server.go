@@ -144,7 +144,7 @@ func (s *apiServer) join(ctx context.Context, placer contract.Placer, orphans ke
 	}
 	s.beside = append(s.beside, s.doors.Beside...)
 	s.api, err = httpapi.New(httpapi.Config{
-		Beside:     beside,
+		Beside: beside, Unknown: s.unknown(),
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting() && !guards.HasIssuer(),
 		Keys: s.doors.Keys, Audit: s.doors.Audit, Once: s.doors.Once, Rates: s.doors.Rates, Tracer: s.tracer, Extensions: append(s.doors.Extensions(s.controller), contexts.Operations(s.controller), fleetapi.Operations(s.controller)),
 		ParseTemplateJSON: hcl.ParseJSON,
@@ -178,6 +178,15 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 		beside[method+" /mcp"] = handler
 	}
 	return beside, nil
+}
+
+// unknown returns the answers to requests for no operation that are not those of the REST API.
+func (s *apiServer) unknown() map[string]http.Handler {
+	if s.older == nil {
+		return nil
+	}
+	path, handler := s.older.Unknown()
+	return map[string]http.Handler{path: handler}
 }
 
 // serve answers requests until ctx is done, then ends the requests under way. It calls ready once

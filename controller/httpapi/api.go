@@ -47,6 +47,9 @@ type Config struct {
 	// Beside serves other protocols at the same address, by pattern: a method and a path, such as
 	// "POST /mcp". Requests for them are guarded, logged and counted as those of the API are.
 	Beside map[string]http.Handler
+	// Unknown answers requests below a path, such as "/old/", that are for no operation there. It serves every caller and
+	// does nothing else: an answer in another protocol's form of errors.
+	Unknown map[string]http.Handler
 
 	// Keys checks the API keys of requests; nil: every request is the operator's.
 	Keys  *auth.Authenticator
@@ -147,6 +150,9 @@ func (a *API) handlePages() error {
 	for pattern, handler := range a.config.Beside {
 		_, path, _ := strings.Cut(pattern, " ")
 		a.mux.Handle(pattern, a.guarded(path, handler))
+	}
+	for path, handler := range a.config.Unknown {
+		a.mux.Handle(path, handler)
 	}
 	a.mux.HandleFunc("/", a.unknownRoute)
 	return nil

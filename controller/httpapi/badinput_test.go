@@ -178,6 +178,9 @@ func TestBadInput(t *testing.T) {
 	if a := s.do(t, "POST", "/api/v1/sessions", `{"templte_id": "x"}`); !strings.Contains(a.body, `did you mean \"template_id\"?`) {
 		t.Errorf("no suggestion in %s", a.body)
 	}
+	if a := s.do(t, "PUT", live+"/files/p4th%0a", "x"); !strings.Contains(a.body, "not of the form that is allowed; give a path without control characters, such as line breaks") {
+		t.Errorf("a path with a line break is answered %s, expected the rule in it", a.body)
+	}
 }
 
 func TestTooLarge(t *testing.T) {

@@ -37,7 +37,7 @@ type (
 	// FileParams names a file of a session; exported as [SessionParams] is.
 	FileParams struct {
 		SessionParams
-		Path string `path:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"Path relative to the workspace; may contain slashes." example:"data/input.csv"`
+		Path string `path:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"a path without control characters, such as line breaks" doc:"Path relative to the workspace; may contain slashes." example:"data/input.csv"`
 	}
 	putFileInput struct {
 		FileParams

@@ -161,7 +161,11 @@ func detailOf(detail *huma.ErrorDetail) problemDetail {
 	case strings.HasPrefix(detail.Message, "expected number"):
 		code = yurt.CodeLimitOutOfRange
 	}
-	return problemDetail{Code: code, Message: detail.Message, Location: detail.Location}
+	message := detail.Message
+	if allowed, is := strings.CutPrefix(message, "expected string to be "); is {
+		message = "the text is not of the form that is allowed; give " + allowed
+	}
+	return problemDetail{Code: code, Message: message, Location: detail.Location}
 }
 
 // preconditionFailed documents the answer to a request for another version of a file or a template than the present one.

@@ -20,7 +20,7 @@ const (
 type (
 	archiveInput struct {
 		SessionParams
-		Path string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"Directory for the unpacked archive. Default: the workspace. It is created if missing."`
+		Path string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"a path without control characters, such as line breaks" doc:"Directory for the unpacked archive. Default: the workspace. It is created if missing."`
 		rawRequest
 	}
 	archiveRequest struct {
@@ -28,7 +28,7 @@ type (
 	}
 	watchFilesInput struct {
 		SessionParams
-		Path      string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory. Default: the workspace."`
+		Path      string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"a path without control characters, such as line breaks" doc:"The directory. Default: the workspace."`
 		Recursive bool   `query:"recursive" doc:"Watch subdirectories, too, at most 1024."`
 	}
 	// fileEventBody is the data of one event of a watch.

@@ -116,9 +116,14 @@ func (u *upload) finish(ctx context.Context) (any, error) {
 	if u.written == "" {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "file", "the form has no part named file; add one with the content")
 	}
-	name := workspacePath(u.target)
-	if u.target == "" || strings.HasSuffix(u.target, "/") {
-		name = path.Join(name, u.name)
+	name := u.target
+	if name == "" || strings.HasSuffix(name, "/") {
+		name += u.name
+	}
+	name, err := yurt.CleanWorkspacePath("path", name)
+	if err != nil {
+		u.undo(ctx)
+		return nil, err
 	}
 	info, err := u.api.config.Files.MoveFile(ctx, u.session, u.written, name, true)
 	if err != nil {
@@ -140,11 +145,6 @@ func (u *upload) undo(ctx context.Context) {
 	}
 }
 
-// workspacePath makes a path relative to the workspace.
-func workspacePath(name string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(name, yurt.WorkspaceDir), "/")
-}
-
 // download answers with a file.
 func (a *API) download(w http.ResponseWriter, r *http.Request) {
 	session, err := a.sessionOf(r)
@@ -152,7 +152,7 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) {
 		a.write(w, r, nil, err)
 		return
 	}
-	content, info, err := a.config.Files.ReadFile(r.Context(), session.ID, workspacePath(r.PathValue("filename")), yurt.Span{})
+	content, info, err := a.config.Files.ReadFile(r.Context(), session.ID, r.PathValue("filename"), yurt.Span{})
 	if err != nil {
 		a.write(w, r, nil, err)
 		return

@@ -44,6 +44,7 @@ func newWorld(t testing.TB, defaults se.Defaults) *world {
 	for pattern, handler := range w.api.Handlers() {
 		mux.Handle(pattern, handler)
 	}
+	mux.Handle(w.api.Unknown())
 	w.Server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		w.node.Release()
@@ -204,6 +205,11 @@ func TestFiles(t *testing.T) {
 			t.Errorf("the form %v is answered %+v, expected an error", form, up)
 		}
 	}
+	for _, target := range []string{"/etc/", "/etc/passwd", "/", "/workspaces/x"} {
+		if up := w.upload(t, "mine", [2]string{"path", target}, [2]string{"file", "x"}); up.Success || up.Error.Code != "PATH_OUTSIDE_WORKSPACE" || up.Error.Field != "path" {
+			t.Errorf("an upload to %s is answered %+v, expected that only paths of the workspace are taken", target, up)
+		}
+	}
 	list := w.send(t, http.MethodGet, "/files/mine", "", nil)
 	if files, _ := list.Data["files"].([]any); len(files) != 2 {
 		t.Errorf("there are the files %v, expected the two that were taken and no part of the others", list.Data)
@@ -247,6 +253,26 @@ func TestBadInput(t *testing.T) {
 	}
 	if form := w.send(t, http.MethodPost, "/execute/mine", "text/plain", strings.NewReader(`{"command": "echo"}`)); form.Error.Code != "MALFORMED_BODY" {
 		t.Errorf("a body of another type is answered %+v", form)
+	}
+}
+
+// TestUnknownOperations: a request for no operation is answered in the form of the API's other errors.
+func TestUnknownOperations(t *testing.T) {
+	w := newWorld(t, se.Defaults{})
+	for _, tt := range []struct {
+		method, path, code, allow, says string
+		status                          int
+	}{
+		{http.MethodGet, "/status/mine", "NOT_FOUND", "", "POST session/{id}", http.StatusNotFound},
+		{http.MethodPost, "/create/mine", "NOT_FOUND", "", "POST upload/{id}", http.StatusNotFound},
+		{http.MethodGet, "/", "NOT_FOUND", "", "GET healthy", http.StatusNotFound},
+		{http.MethodGet, "/session/mine", "METHOD_NOT_ALLOWED", "POST, DELETE", "use POST, DELETE", http.StatusMethodNotAllowed},
+		{http.MethodPut, "/download/mine/a/b", "METHOD_NOT_ALLOWED", "GET", "use GET", http.StatusMethodNotAllowed},
+	} {
+		got := w.send(t, tt.method, tt.path, "", nil)
+		if got.Success || got.status != tt.status || got.Error.Code != tt.code || !strings.Contains(got.Error.Message, tt.says) || got.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s is answered %+v with Allow %q, expected %d %s that says %q", tt.method, tt.path, got, got.header.Get("Allow"), tt.status, tt.code, tt.says)
+		}
 	}
 }
 

@@ -114,7 +114,9 @@ func (w *world) serve(keys *auth.Authenticator) {
 	for _, method := range []string{"GET", "POST", "DELETE"} {
 		beside[method+" /mcp"] = agents.Handler()
 	}
+	path, unknown := older.Unknown()
 	api, err := httpapi.New(httpapi.Config{
+		Unknown:    map[string]http.Handler{path: unknown},
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Audit:             w.audit,
 		Once:              w.once,

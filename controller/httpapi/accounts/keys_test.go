@@ -140,6 +140,8 @@ func TestOtherDoors(t *testing.T) {
 		{"", "GET", "/docs", 200},
 		{"", "GET", "/openapi.json", 200},
 		{"", "GET", "/workspace/se/healthy", 200},
+		{"", "GET", "/workspace/se/status/a", 404},
+		{"", "GET", "/workspace/se/session/a", 405},
 		{"", "GET", "/metrics", 401},
 		{files, "GET", "/metrics", 403},
 		{nodes, "GET", "/metrics", 200},
