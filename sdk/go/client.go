@@ -184,7 +184,7 @@ type problem struct {
 func readProblem(resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err != nil {
-		return fmt.Errorf("reading the controller's error: %w", err)
+		return yurt.Errorf(yurt.CodeUnavailable, "the controller's answer broke off: %w", err)
 	}
 	var p problem
 	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")

@@ -1,10 +1,38 @@
 package yurtclient
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// TestErrorThatBreaksOff: an error whose text breaks off is a lost answer, and the call is made again.
+func TestErrorThatBreaksOff(t *testing.T) {
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"code": "session_`))
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write([]byte(`{"version": "1"}`))
+	}))
+	defer server.Close()
+	client, err := New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := client.Version(t.Context()); err != nil || got.Version != "1" {
+		t.Errorf("the version is %+v (%v), expected that of the second answer", got, err)
+	}
+}
 
 // TestOutage: a stream without events lasts through the short outages of many hours, and ends when there is no connection for a minute,
 // or hardly any.
