@@ -59,12 +59,8 @@ func (s *eventStream) sendOutput(ctx context.Context, e yurt.Event, of yurt.Exec
 	if err := writeEvent(&head, e.Seq, string(e.Type), encode); err != nil {
 		return err
 	}
-	s.setTorn(true)
-	if err := output.Write(ctx, s, head.Bytes()); err != nil {
-		return err
-	}
-	s.setTorn(false)
-	return nil
+	s.allowNoComment()
+	return output.Write(ctx, s, head.Bytes())
 }
 
 // Write queues a part of an event; it waits while the watcher is far behind.
@@ -78,9 +74,9 @@ func (s *eventStream) Write(part []byte) (int, error) {
 	return s.pending.Write(part)
 }
 
-// setTorn says whether an event is begun and not ended: no comment may come in the middle of it, nor after it when it broke off.
-func (s *eventStream) setTorn(torn bool) {
+// allowNoComment says that the last event follows: no comment may come in the middle of it, nor after it, also when it broke off.
+func (s *eventStream) allowNoComment() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.torn = torn
+	s.last = true
 }

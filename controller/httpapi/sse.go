@@ -152,7 +152,7 @@ type eventStream struct {
 	room    *sync.Cond // told when pending was taken or the stream failed
 	pending bytes.Buffer
 	closed  bool
-	torn    bool // an event is begun and not ended
+	last    bool // the last event is queued, or a part of it: no comment may follow
 	failed  error
 }
 
@@ -170,6 +170,7 @@ func (s *eventStream) send(seq uint64, kind string, body any) error {
 		return err
 	}
 	if kind == string(yurt.EventEnded) {
+		s.last = true
 		time.AfterFunc(joinLimit, s.notify)
 	} else {
 		s.notify()
@@ -198,7 +199,7 @@ func writeEvent(to *bytes.Buffer, seq uint64, kind string, body any) error {
 func (s *eventStream) close(comment string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if comment != "" && !s.torn {
+	if comment != "" && !s.last {
 		fmt.Fprintf(&s.pending, ": %s\nretry: 1000\n\n", comment)
 	}
 	s.closed = true
@@ -240,11 +241,11 @@ func (s *eventStream) write(heartbeat time.Duration) bool {
 	}
 }
 
-// beat queues a comment, which keeps the connection open.
+// beat queues a comment, which keeps the connection open, unless the last event is queued.
 func (s *eventStream) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.torn {
+	if !s.last {
 		s.pending.WriteString(": still running\n\n")
 	}
 }

@@ -50,3 +50,18 @@ func TestLastEventWaitsForTheEnd(t *testing.T) {
 		t.Error("the writer is not told of the last event, expected it to be written without an end of the stream")
 	}
 }
+
+// TestNoHeartbeatAfterTheEnd: a heartbeat that is due while the last event waits does not say that the execution is still running.
+func TestNoHeartbeatAfterTheEnd(t *testing.T) {
+	w := httptest.NewRecorder()
+	s := newEventStream(w)
+	if err := s.send(1, "ended", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.beat()
+	s.close("")
+	s.write(time.Minute)
+	if got, want := w.Body.String(), "id: 1\nevent: ended\ndata: null\n\n"; got != want {
+		t.Errorf("the stream is %q, want %q", got, want)
+	}
+}
