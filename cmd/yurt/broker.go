@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/executor"
 )
@@ -17,8 +18,8 @@ import (
 // goes on, and fails with the reason when it comes to its sandboxes.
 func (a *app) dividesPower() bool { return a.executor == nil && os.Geteuid() == 0 }
 
-// keepExecutor is the broker of a server, whose executor it starts again whenever that crashes.
-func (a *app) keepExecutor(ctx context.Context, f *nodeFlags, logger *slog.Logger, node string) (err error) {
+// keepExecutor is the broker of a server, by the name of its command, whose executor it starts again whenever that crashes.
+func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, logger *slog.Logger, node string) (err error) {
 	process.Outlive(logger)
 	config, err := f.config(a, logger, node)
 	if err != nil {
@@ -35,7 +36,8 @@ func (a *app) keepExecutor(ctx context.Context, f *nodeFlags, logger *slog.Logge
 	passed := make(chan os.Signal, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go a.passHangups(ctx, hangups, passed)
+	level := a.takesOver(command, slog.New(slog.DiscardHandler), &f.log, reloads{}) // the executor logs the outcome
+	go a.passHangups(ctx, level, hangups, passed)
 	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger}).Run(ctx)
 }
 
@@ -49,19 +51,20 @@ func closed(logger *slog.Logger, power *executor.Power, err *error) {
 	}
 }
 
-// passHangups passes SIGHUP on, at which the executor reads its settings again. A server whose terminal is gone ends by that signal.
-func (a *app) passHangups(ctx context.Context, from chan os.Signal, to chan<- os.Signal) {
-	gone := a.terminalEnds()
+// passHangups passes SIGHUP on, at which the executor reads its settings again, and takes over the level of the broker's own log. A
+// server whose terminal is gone ends by that signal.
+func (a *app) passHangups(ctx context.Context, level *config.Reload, from chan os.Signal, to chan<- os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case hangup := <-from:
-			if gone() {
+			if level.Ends() {
 				signal.Stop(from)
 				_ = syscall.Kill(os.Getpid(), syscall.SIGHUP) // this process can always be sent it
 				return
 			}
+			level.Take(ctx)
 			select {
 			case to <- hangup:
 			default: // one is on its way

@@ -239,6 +239,43 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestBrokerTakesOverLevel: on SIGHUP a broker takes over the level of its own log, and passes the signal on to its executor, also when
+// the file has a mistake.
+func TestBrokerTakesOverLevel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "settings.hcl")
+	a := &app{App: &cli.App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: noVariables, Args: []string{"executor", "--config", file, "--state-dir", t.TempDir()}}}
+	if err := os.WriteFile(file, []byte("log_level = \"info\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags, _, err := flagsOf(a, "executor", a.Args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.settings, err = config.Read(flags, a.Getenv); err != nil {
+		t.Fatal(err)
+	}
+	log := &serverlog.Flags{Level: new(slog.LevelVar)}
+	hangups, passed := make(chan os.Signal), make(chan os.Signal, 1)
+	go a.passHangups(t.Context(), a.takesOver("executor", slog.New(slog.DiscardHandler), log, reloads{}), hangups, passed)
+	for _, step := range []struct {
+		text string
+		want slog.Level
+	}{{"log_level = \"debug\"\n", slog.LevelDebug}, {"log_level = \"loud\"\n", slog.LevelDebug}, {"log_level = \"error\"\n", slog.LevelError}} {
+		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hangups <- syscall.SIGHUP
+		select {
+		case <-passed:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the signal is not passed on")
+		}
+		if got := log.Level.Level(); got != step.want {
+			t.Errorf("after %q the broker's level is %s, want %s", step.text, got, step.want)
+		}
+	}
+}
+
 // logLines takes a line of a log a write.
 type logLines chan string
 

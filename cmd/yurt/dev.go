@@ -77,7 +77,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	if a.dividesPower() {
-		return a.keepExecutor(ctx, &f.nodeFlags, logger, localNode)
+		return a.keepExecutor(ctx, "dev", &f.nodeFlags, logger, localNode)
 	}
 	process.Serve(logger)
 	process.OutliveSandboxes(logger)

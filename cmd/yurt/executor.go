@@ -118,7 +118,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	if a.dividesPower() {
-		return a.keepExecutor(ctx, &f.nodeFlags, logger, f.node)
+		return a.keepExecutor(ctx, "executor", &f.nodeFlags, logger, f.node)
 	}
 	process.Serve(logger)
 	process.OutliveSandboxes(logger)

@@ -49,27 +49,32 @@ func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, 
 		told := make(chan os.Signal, 1)
 		signal.Notify(told, syscall.SIGHUP)
 		defer signal.Stop(told)
-		settings := map[string]func(string) error{"log_level": log.Set}
-		maps.Copy(settings, server.settings)
-		reload := config.Reload{Log: logger, Also: server.also, Apply: settings, Ends: a.hangupEnds()}
-		reload.Read = func() (*config.Settings, error) {
-			fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
-			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
-			if err != nil {
-				return nil, err
-			}
-			settings, err := config.Read(flags, a.Getenv)
-			if err != nil {
-				return nil, err
-			}
-			return settings, settings.Explain(check())
-		}
-		if reload.Run(ctx, a.settings, told) {
+		reload := a.takesOver(command, logger, log, server)
+		if reload.Run(ctx, told) {
 			signal.Stop(told)
 			return syscall.Kill(os.Getpid(), syscall.SIGHUP)
 		}
 		return nil
 	}
+}
+
+// takesOver returns how a server takes over changed settings.
+func (a *app) takesOver(command string, logger *slog.Logger, log *serverlog.Flags, server reloads) *config.Reload {
+	settings := map[string]func(string) error{"log_level": log.Set}
+	maps.Copy(settings, server.settings)
+	read := func() (*config.Settings, error) {
+		fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
+		flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
+		if err != nil {
+			return nil, err
+		}
+		settings, err := config.Read(flags, a.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return settings, settings.Explain(check())
+	}
+	return &config.Reload{Read: read, Apply: settings, Also: server.also, Ends: a.hangupEnds(), Log: logger, Current: a.settings}
 }
 
 // hangupEnds returns a function that reports whether SIGHUP ends this process. It is the broker that ends by it, with its executor.

@@ -15,13 +15,11 @@ type Reload struct {
 	Ends  func() bool                            // reports whether a signal ends the server
 	Log   *slog.Logger
 
-	current *Settings
+	Current *Settings // in force
 }
 
-// Run takes over settings each time that told receives, until ctx ends. Settings that cannot be leave everything as it is. It reports
-// whether a signal ends the server.
-func (r *Reload) Run(ctx context.Context, current *Settings, told <-chan os.Signal) (ends bool) {
-	r.current = current
+// Run takes over settings each time that told receives, until ctx ends. It reports whether a signal ends the server.
+func (r *Reload) Run(ctx context.Context, told <-chan os.Signal) (ends bool) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -30,12 +28,13 @@ func (r *Reload) Run(ctx context.Context, current *Settings, told <-chan os.Sign
 			if r.Ends() {
 				return true
 			}
-			r.reload(ctx)
+			r.Take(ctx)
 		}
 	}
 }
 
-func (r *Reload) reload(ctx context.Context) {
+// Take takes over settings once. Settings that cannot be leave everything as it is.
+func (r *Reload) Take(ctx context.Context) {
 	next, err := r.Read()
 	if err != nil {
 		r.Log.Error("the settings are not taken over, since they cannot be; the former ones stay in force", "error", err)
@@ -43,23 +42,23 @@ func (r *Reload) reload(ctx context.Context) {
 	}
 	var taken, later []string
 	for i, v := range next.Values {
-		if v.text == r.current.Values[i].text {
+		if v.text == r.Current.Values[i].text {
 			continue
 		}
 		apply := r.Apply[v.Name]
 		if apply == nil {
 			later = append(later, v.Name)
-			next.Values[i].text = r.current.Values[i].text // still in force
+			next.Values[i].text = r.Current.Values[i].text // still in force
 			continue
 		}
 		if err := apply(v.text); err != nil {
 			r.Log.Error("a setting is not taken over", "setting", v.Name, "error", err)
-			next.Values[i].text = r.current.Values[i].text
+			next.Values[i].text = r.Current.Values[i].text
 			continue
 		}
 		taken = append(taken, v.Name)
 	}
-	r.current = next
+	r.Current = next
 	if r.Also != nil {
 		if err := r.Also(ctx); err != nil {
 			r.Log.Error("the settings were read, and a part of the server could not take over its files", "error", err)
