@@ -9,7 +9,7 @@
 #     nomad job run controller.nomad.hcl
 #
 # or, with `-var vault=…`, in Vault, in a secret with the same fields in an engine kv of version 2.
-# docs/OPERATING.md describes how to make Vault trust the job.
+# docs/CLUSTER.md describes how to make Vault trust the job.
 #
 #     vault kv put -mount=secret yurt-controller tls_ca=@yurt-ca.pem …
 #     nomad job run -var vault=secret/data/yurt-controller controller.nomad.hcl

@@ -288,7 +288,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", "OPERATING.md"))
+	text, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", "CLUSTER.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

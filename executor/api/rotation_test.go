@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/identity"
 )
 
-// TestRotationUnderLoad replaces the authority of both sides, by the steps of docs/OPERATING.md, while a controller makes requests by
+// TestRotationUnderLoad replaces the authority of both sides, by the steps of docs/CLUSTER.md, while a controller makes requests by
 // open and by new connections. No request may fail.
 func TestRotationUnderLoad(t *testing.T) {
 	first, second := authority(t), authority(t)

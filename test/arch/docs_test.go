@@ -1,9 +1,12 @@
 package arch
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestTestsThatAreNamed(t *testing.T) {
@@ -76,5 +79,51 @@ func TestCountPageLeavesCodeOut(t *testing.T) {
 	page := "What is `none`?\n\n```sh\necho nothing # what\n```\n\nNobody knows.\n"
 	if got, want := CountPage(page), (Prose{Words: 4, Vague: 1, Empty: 1}); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
+	}
+}
+
+// TestLinks follows the links between the pages, as sections move from one page to another.
+func TestLinks(t *testing.T) {
+	repository := os.DirFS(root)
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "sdk/*/*.md", "test/*/*.md"} {
+		found, err := fs.Glob(repository, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	if len(pages) < 30 {
+		t.Fatalf("there are %d pages, expected 30 or more", len(pages))
+	}
+	for _, page := range pages {
+		broken, err := CheckLinks(repository, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range broken {
+			t.Error(link)
+		}
+	}
+}
+
+func TestCheckLinksFindsWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"[b](B.md), [dir](../dir), [far](https://x.example/#y)": "",
+		"[b](B.md#two-words-n), [own](#here)\n## Here":          "",
+		"[b](C.md)":            "docs/C.md#",
+		"[b](B.md#three)":      "docs/B.md#three",
+		"[own](#there)":        "docs/A.md#there",
+		"[code](B.md#in-code)": "docs/B.md#in-code",
+		"in code: `[x](C.md)`\n```\n[y](C.md)\n```\n": "",
+	} {
+		broken, err := CheckLinks(fstest.MapFS{
+			"docs/A.md":  {Data: []byte(text)},
+			"docs/B.md":  {Data: []byte("# B\n## Two `words`, (N)\n```\n# in code\n```\n")},
+			"dir/a_file": {},
+		}, "docs/A.md")
+		if got := strings.Join(broken, " "); err != nil || (got != "") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, %v, expected one with %q", text, got, err, want)
+		}
 	}
 }

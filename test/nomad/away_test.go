@@ -16,7 +16,7 @@ import (
 )
 
 // TestClientAway: a client is away for longer than its heartbeat. The tasks of jobs that have
-// the block that docs/OPERATING.md shows go on, in the same allocations; a service that is to be
+// the block that docs/NOMAD.md shows go on, in the same allocations; a service that is to be
 // replaced meanwhile is, and the first one stays.
 func TestClientAway(t *testing.T) {
 	testutil.NeedsSandboxes(t)
@@ -60,7 +60,7 @@ func TestClientAway(t *testing.T) {
 	n.printed(t, kept, "begun\n") // once: it is the same process
 }
 
-// keptJob is a job with the block of docs/OPERATING.md, for one node.
+// keptJob is a job with the block of docs/NOMAD.md, for one node.
 func keptJob(node string) string {
 	return fmt.Sprintf(`
 job "kept" {

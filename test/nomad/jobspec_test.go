@@ -276,7 +276,7 @@ func (n *node) validated(t *testing.T) {
 	}
 	answer, _, err := n.API.Jobs().Validate(job, nil)
 	if err != nil || answer.Error != "" || len(answer.ValidationErrors) > 0 {
-		t.Errorf("Nomad knows of the driver's settings: %+v, %v; say so in docs/OPERATING.md", answer, err)
+		t.Errorf("Nomad knows of the driver's settings: %+v, %v; say so in docs/NOMAD.md", answer, err)
 	}
 }
 

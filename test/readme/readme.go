@@ -18,7 +18,7 @@ func Block(t testing.TB, language, holding string) string {
 	return BlockOf(t, "README.md", language, holding)
 }
 
-// BlockOf is Block for another page, such as docs/OPERATING.md.
+// BlockOf is Block for another page, such as docs/CLUSTER.md.
 func BlockOf(t testing.TB, page, language, holding string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testutil.Root(t), page))

@@ -39,7 +39,7 @@ type service struct {
 	received *collector.Collector
 }
 
-// TestTwoTenants has two tenants work side by side on a cluster of two controllers, following docs/OPERATING.md: one reaches its quota, a
+// TestTwoTenants has two tenants work side by side on a cluster of two controllers, following docs/KEYS.md: one reaches its quota, a
 // key is revoked, and the authority of the connections between controllers and nodes is replaced, while no other request of either
 // tenant fails. The audit log, a trace and the metrics of the dashboards show all that.
 func TestTwoTenants(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
-// operating is the page that says how Vault is set up, which is done here as it is written.
-const operating = "docs/OPERATING.md"
+// clusterPage is the page that says how Vault is set up, which is done here as it is written.
+const clusterPage = "docs/CLUSTER.md"
 
 // TestSecretsInVault runs controllers by the job that ships, with their secrets in Vault: they wait, and say for which,
 // until they are allowed to have them and they are there; go on while it is sealed; and have new ones when these have
@@ -34,7 +34,7 @@ func TestSecretsInVault(t *testing.T) {
 	vault := cluster.Vault(t)
 	w := &world{Cluster: yurtcluster.Test(t, yurtcluster.Options{})}
 	stopControllers(t, w)
-	config := readme.BlockOf(t, operating, "hcl", "jwt_auth_backend_path") + readme.BlockOf(t, operating, "hcl", "vault_retry")
+	config := readme.BlockOf(t, clusterPage, "hcl", "jwt_auth_backend_path") + readme.BlockOf(t, clusterPage, "hcl", "vault_retry")
 	configure(t, w, "vault.hcl", replaced(t, config, "https://vault.example.org:8200", vault.Address))
 	store := pgserver.Start(t).Database()
 	inVault := map[string]string{"vault": "secret/data/yurt-controller"}
@@ -43,7 +43,7 @@ func TestSecretsInVault(t *testing.T) {
 	wantEvent(t, w, "Vault: failed to derive vault token")
 
 	o := newVaultOperator(t, w, vault)
-	trust := replaced(t, readme.BlockOf(t, operating, "sh", "vault auth enable"), "https://nomad.example.org:4646", w.Nomad.Servers[0].Address)
+	trust := replaced(t, readme.BlockOf(t, clusterPage, "sh", "vault auth enable"), "https://nomad.example.org:4646", w.Nomad.Servers[0].Address)
 	o.run(t, replaced(t, trust, `["read"]`, `["deny"]`))
 	wantEvent(t, w, "Missing: vault.read(secret/data/yurt-controller)")
 	wantClientSays(t, w, vault.Address+"/v1/secret/data/yurt-controller\n", "Code: 403")
@@ -132,7 +132,7 @@ func (o vaultOperator) run(t *testing.T, script string) {
 // put stores the secret, with this store in it, and something else than the page says.
 func (o vaultOperator) put(t *testing.T, said, instead, store string) {
 	t.Helper()
-	script, _, _ := strings.Cut(readme.BlockOf(t, operating, "sh", "vault kv put"), "nomad job run")
+	script, _, _ := strings.Cut(readme.BlockOf(t, clusterPage, "sh", "vault kv put"), "nomad job run")
 	o.run(t, replaced(t, replaced(t, script, said, instead), "postgres://yurt:PASSWORD@db.internal/yurt", store))
 }
 

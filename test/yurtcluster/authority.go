@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/identity"
 )
 
-// ReplaceAuthority replaces the authority of the cluster by the steps of docs/OPERATING.md, and calls after when each of them is done:
+// ReplaceAuthority replaces the authority of the cluster by the steps of docs/CLUSTER.md, and calls after when each of them is done:
 // when all trust both authorities, when executors and controllers have new certificates, and when all trust the new one alone.
 func (c *Cluster) ReplaceAuthority(after func(step string) error) error {
 	dir := filepath.Join(c.Dir, "ca2")
