@@ -105,7 +105,7 @@ func seal(t *testing.T, vault *cluster.VaultServer) (unseal func()) {
 func replaced(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
-		t.Fatalf("there is no %q any more in %s; correct this test:\n%s", old, operating, text)
+		t.Fatalf("there is no %q any more in %s; correct this test:\n%s", old, clusterPage, text)
 	}
 	return strings.ReplaceAll(text, old, by)
 }
