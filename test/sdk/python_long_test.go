@@ -38,7 +38,7 @@ func TestPythonVersions(t *testing.T) {
 	wheel := wheel(t)
 	for _, program := range found {
 		t.Run(filepath.Base(program), func(t *testing.T) {
-			Scenarios(t, short, environment(t, program, wheel), filepath.Join(python(t), "tests", "scenarios.py"))
+			Scenarios(t, short, environment(t, t.TempDir(), program, wheel), filepath.Join(python(t), "tests", "scenarios.py"))
 		})
 	}
 }
@@ -46,8 +46,8 @@ func TestPythonVersions(t *testing.T) {
 // TestPythonShows has the packages of the SDK's extras in the environment: pandas and LangChain.
 func TestPythonShows(t *testing.T) {
 	testutil.NeedsSandboxes(t)
-	interpreter := installed(t)
-	run(t, t.TempDir(), interpreter, "-m", "pip", "install", "--quiet", "yurt-sandbox[dataframe,langchain]")
+	interpreter := environment(t, t.TempDir(), "python3", wheel(t))
+	install(t, interpreter, "yurt-sandbox[dataframe,langchain]")
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	script := filepath.Join(python(t), "tests", "shows.py")
 	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all shown\n" {

@@ -3,6 +3,7 @@ package sdk
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,32 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// digestOf names the content of files of dir, and of all files in directories of dir, in a few letters.
+func digestOf(t testing.TB, dir string, parts ...string) string {
+	t.Helper()
+	var all []byte
+	files := os.DirFS(dir)
+	for _, part := range parts {
+		err := fs.WalkDir(files, part, func(name string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "__pycache__":
+				return fs.SkipDir
+			case entry.IsDir():
+				return nil
+			}
+			data, err := fs.ReadFile(files, name)
+			all = append(append(all, name+"\n"...), data...)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return digest(all)
+}
+
 func python(t testing.TB) string { return filepath.Join(testutil.Root(t), "sdk", "python") }
 
 // pythonTools returns an interpreter with the tools that build and check the SDK.
@@ -42,10 +69,13 @@ func pythonTools(t testing.TB) string {
 	return filepath.Join(dir, "bin", "python3")
 }
 
-// installed builds the wheel, installs it into an empty environment, and returns its interpreter.
+// installed returns the interpreter of an environment that has the wheel and its dependencies alone. It is kept for a source
+// and a version of Python.
 func installed(t testing.TB) string {
 	t.Helper()
-	return environment(t, "python3", wheel(t))
+	source := digestOf(t, python(t), "pyproject.toml", "README.md", "src") + run(t, "", "python3", "--version")
+	dir := testutil.Cached(t, "sdk-python-environment-"+digest([]byte(source)), func(dir string) { environment(t, dir, "python3", wheel(t)) })
+	return filepath.Join(dir, "bin", "python3")
 }
 
 // wheel builds the wheel.
@@ -64,14 +94,20 @@ func wheel(t testing.TB) string {
 	return wheels[0]
 }
 
-// environment makes an environment of a Python with the wheel alone, and returns its interpreter.
-func environment(t testing.TB, program, wheel string) string {
+// environment makes an environment of a Python with the wheel alone in dir, and returns its interpreter.
+func environment(t testing.TB, dir, program, wheel string) string {
 	t.Helper()
-	dir := t.TempDir()
-	run(t, dir, program, "-m", "venv", "env")
-	interpreter := filepath.Join(dir, "env", "bin", "python3")
-	run(t, dir, interpreter, "-m", "pip", "install", "--quiet", wheel)
+	run(t, dir, program, "-m", "venv", "--without-pip", dir)
+	interpreter := filepath.Join(dir, "bin", "python3")
+	install(t, interpreter, wheel)
 	return interpreter
+}
+
+// install installs a package into the environment of an interpreter with the pip of the tools, as an environment's own takes
+// seconds to come.
+func install(t testing.TB, interpreter, name string) {
+	t.Helper()
+	run(t, t.TempDir(), pythonTools(t), "-m", "pip", "--python", interpreter, "install", "--quiet", name)
 }
 
 func TestPythonTypes(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/yurtrun/yurt/test/nodejs"
@@ -71,22 +72,8 @@ func copiedTypescript(t testing.TB) string {
 // packedTypescript returns the package as npm packs it. Packing compiles the SDK twice, so the result is kept for a source.
 func packedTypescript(t testing.TB) string {
 	t.Helper()
-	source := copiedTypescript(t)
-	var all []byte
-	for _, pattern := range []string{"*.*", "src/*.*", "src/*/*.*"} {
-		names, err := filepath.Glob(filepath.Join(source, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(append(all, name[len(source):]+"\n"...), data...)
-		}
-	}
-	dir := testutil.Cached(t, "sdk-typescript-"+digest(all), func(dir string) { npm(t, source, "pack", "--pack-destination", dir) })
+	source := digestOf(t, typescript(t), "package.json", "package-lock.json", "tsconfig.json", "tsconfig.cjs.json", "README.md", "src")
+	dir := testutil.Cached(t, "sdk-typescript-"+source, func(dir string) { npm(t, copiedTypescript(t), "pack", "--pack-destination", dir) })
 	packed, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	if err != nil || len(packed) != 1 {
 		t.Fatalf("npm packed %q, expected one package (%v)", packed, err)
@@ -94,13 +81,17 @@ func packedTypescript(t testing.TB) string {
 	return packed[0]
 }
 
-// installedTypescript installs the package into an empty project with others, and returns the project. The
-// SDK's test programs are in it.
+// installedTypescript returns a project that has the package and others alone, and the SDK's test programs. What npm installs is
+// kept for a package, whose path names its content, and the others.
 func installedTypescript(t testing.TB, others ...string) string {
 	t.Helper()
+	packages := append([]string{packedTypescript(t)}, others...)
+	made := testutil.Cached(t, "sdk-typescript-project-"+digest([]byte(strings.Join(packages, " "))), func(dir string) {
+		npm(t, dir, "init", "--yes")
+		npm(t, dir, append([]string{"install"}, packages...)...)
+	})
 	project := t.TempDir()
-	npm(t, project, "init", "--yes")
-	npm(t, project, append([]string{"install", packedTypescript(t)}, others...)...)
+	run(t, project, "cp", "-a", made+"/.", project)
 	if err := os.CopyFS(project, os.DirFS(filepath.Join(typescript(t), "tests"))); err != nil {
 		t.Fatal(err)
 	}
