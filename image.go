@@ -1,5 +1,7 @@
 package yurt
 
+import "strings"
+
 // RootEnv returns the names of the variables that belong to a root file system: where its
 // programs are, and whose account runs them. Those of an image win over those of a template
 // whose root file system the image takes the place of.
@@ -24,4 +26,22 @@ type ImageInfo struct {
 	// Name and Home are that user's in the image's own accounts; "" where it has no account there.
 	Name string `json:"name,omitempty"`
 	Home string `json:"home,omitempty"`
+}
+
+// MaxImageBytes bounds the reference of an image.
+const MaxImageBytes = 512
+
+// ValidateImage checks the reference of an image as text: where it leads, and whether
+// that is allowed, the node sees.
+func ValidateImage(field, reference string) error {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	switch {
+	case reference == "":
+		return FieldErrorf(CodeInvalidArgument, field, "the reference is empty; give one such as \"debian:13\", \"registry.example.com/team/tool@sha256:…\" or \"oci:/srv/images/tool\"")
+	case len(reference) > MaxImageBytes:
+		return FieldErrorf(CodeLimitOutOfRange, field, "the reference has %d bytes; at most %d are allowed", len(reference), MaxImageBytes)
+	case strings.ContainsFunc(reference, odd):
+		return FieldErrorf(CodeInvalidArgument, field, "%q is no reference of an image; it holds spaces, or what is not ASCII", reference)
+	}
+	return nil
 }

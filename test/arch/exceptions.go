@@ -4,13 +4,10 @@ package arch
 func Exceptions() []Exception {
 	const (
 		since  = "2026-11-24"
-		domain = "the values of the domain, a file each; every part speaks in them"
 		routes = "one method a route, without rules of its own"
 		wire   = "one method a call of the protocol, without rules of its own"
 	)
 	return []Exception{
-		{". files", 31, domain, since},
-		{"controller/httpapi files", 27, routes, since},
 		{"controller/httpapi.API", 86, routes, since},
 		{"controller/internal/nodetest.Node", 55, "it stands for a whole node in the controller's tests", since},
 		{"controller/postgres.Store", 47, "the methods of the store's interfaces", since},
