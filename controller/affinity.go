@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/yurtrun/yurt"
@@ -14,21 +15,21 @@ const (
 )
 
 // hints says where a session would like to be: where its agent was before, last first.
-func (c *Controller) hints(ctx context.Context, session yurt.Session) contract.Hints {
+func hints(ctx context.Context, store contract.Store, log *slog.Logger, session yurt.Session) contract.Hints {
 	if session.AgentID == "" {
 		return contract.Hints{}
 	}
-	sessions, err := c.store.Sessions(ctx, contract.SessionQuery{AgentID: session.AgentID, Limit: agentLooks})
+	sessions, err := store.Sessions(ctx, contract.SessionQuery{AgentID: session.AgentID, Limit: agentLooks})
 	if err != nil {
-		c.life.Log.Warn("looking for where an agent was", "agent", session.AgentID, "error", err)
+		log.Warn("looking for where an agent was", "agent", session.AgentID, "error", err)
 		return contract.Hints{}
 	}
-	var hints contract.Hints
+	var where contract.Hints
 	for _, earlier := range sessions {
 		node := earlier.Placement.Node
-		if node != "" && !slices.Contains(hints.Prefer, node) && len(hints.Prefer) < agentNodes {
-			hints.Prefer = append(hints.Prefer, node)
+		if node != "" && !slices.Contains(where.Prefer, node) && len(where.Prefer) < agentNodes {
+			where.Prefer = append(where.Prefer, node)
 		}
 	}
-	return hints
+	return where
 }

@@ -138,6 +138,10 @@ func (c *Controller) Leads() bool { return c.life.Members.Leads() }
 // Live returns how many controllers share the store and live, this one included.
 func (c *Controller) Live() int { return c.life.Members.Count() }
 
+// RefuseCreates ends the wait of all creates with the code unavailable, refuses further ones, and returns when all have ended. Their
+// sessions are terminated. Other requests are served until [Controller.Close].
+func (c *Controller) RefuseCreates(ctx context.Context) error { return c.creates.stop(ctx) }
+
 // Close takes no new requests, waits until the sessions that have ended are cleared
 // up, and then ends everything that the controller does in the background. Sessions
 // and executions that live go on at their nodes, for the next life.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -81,10 +80,6 @@ func (c *creates) close(refusal error) (none <-chan struct{}) {
 	return c.none
 }
 
-// RefuseCreates ends the wait of all creates with the code unavailable, refuses further ones, and returns when all have ended. Their
-// sessions are terminated. Other requests are served until [Controller.Close].
-func (c *Controller) RefuseCreates(ctx context.Context) error { return c.creates.stop(ctx) }
-
 // whyEnded returns the error of a create whose context has ended: that of a controller that stops, or that the caller left. A caller may
 // leave with any cause, such as an EOF.
 func whyEnded(ctx context.Context) error {
@@ -92,18 +87,4 @@ func whyEnded(ctx context.Context) error {
 		return cause
 	}
 	return ctx.Err()
-}
-
-// giveUp ends a session whose create does not wait for its sandbox any more. It returns the cause.
-func (c *Controller) giveUp(ctx context.Context, id string, cause error) error {
-	reason := "the caller left before it was ready"
-	if errors.Is(cause, context.Cause(c.creates.stopping)) {
-		reason = "the controller stopped before it was ready"
-	}
-	_, err := c.ledger.end(ctx, id, reason)
-	if err != nil && yurt.CodeOf(err) != yurt.CodeSessionEnded {
-		c.life.Log.Error("ending a session without a caller", "session", id, "error", err)
-		c.ledger.failUnplaced(err, id, reason)
-	}
-	return cause
 }

@@ -152,6 +152,19 @@ type place struct {
 	path    string // clean, below the workspace
 }
 
+// noteFiles has a session be known to have files before it gets them: an ephemeral one is not
+// started elsewhere without.
+func (f *Files) noteFiles(ctx context.Context, session yurt.Session) error {
+	if session.Mode != yurt.ModeEphemeral || session.HasFiles {
+		return nil
+	}
+	_, err := f.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		s.HasFiles = true
+		return nil, s.HasSandbox()
+	})
+	return err
+}
+
 // useFile finds a path below the workspace of a session, which is not idle by that.
 func (f *Files) useFile(ctx context.Context, sessionID, name string) (place, error) {
 	clean, err := yurt.CleanWorkspacePath("path", name)

@@ -183,13 +183,27 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	return ready, nil
 }
 
+// giveUp ends a session whose create does not wait for its sandbox any more. It returns the cause.
+func (c *Controller) giveUp(ctx context.Context, id string, cause error) error {
+	reason := "the caller left before it was ready"
+	if errors.Is(cause, context.Cause(c.creates.stopping)) {
+		reason = "the controller stopped before it was ready"
+	}
+	_, err := c.ledger.end(ctx, id, reason)
+	if err != nil && yurt.CodeOf(err) != yurt.CodeSessionEnded {
+		c.life.Log.Error("ending a session without a caller", "session", id, "error", err)
+		c.ledger.failUnplaced(err, id, reason)
+	}
+	return cause
+}
+
 // findSandbox has a sandbox made, or found, for a session, unless the wait ends before.
 func (c *Controller) findSandbox(ctx, until context.Context, session yurt.Session, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error) {
 	ctx, span := tracing.Start(ctx, "place", attribute.String("yurt.session", session.ID), attribute.String("yurt.template", spec.Template.Name))
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(until, end)()
-	sandbox, placement, err := c.placer.Place(ctx, spec, c.hints(ctx, session))
+	sandbox, placement, err := c.placer.Place(ctx, spec, hints(ctx, c.store, c.life.Log, session))
 	span.SetAttributes(attribute.String("yurt.placement", string(placement.Kind)), attribute.String("yurt.node", placement.Node))
 	tracing.End(span, err)
 	return sandbox, placement, err
