@@ -37,7 +37,7 @@ func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, lo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	level := a.takesOver(command, slog.New(slog.DiscardHandler), &f.log, reloads{}) // the executor logs the outcome
-	go a.passHangups(ctx, level, hangups, passed)
+	go passHangups(ctx, level, hangups, passed)
 	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger}).Run(ctx)
 }
 
@@ -53,7 +53,7 @@ func closed(logger *slog.Logger, power *executor.Power, err *error) {
 
 // passHangups passes SIGHUP on, at which the executor reads its settings again, and takes over the level of the broker's own log. A
 // server whose terminal is gone ends by that signal.
-func (a *app) passHangups(ctx context.Context, level *config.Reload, from chan os.Signal, to chan<- os.Signal) {
+func passHangups(ctx context.Context, level *config.Reload, from chan os.Signal, to chan<- os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
