@@ -9,7 +9,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
-	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
@@ -45,8 +44,8 @@ func (c *Catalog) Template(ctx context.Context, name string) (yurt.Template, err
 	return t, c.withNearest(ctx, name, err)
 }
 
-// withNearest adds the name that the caller probably meant to the error about a template that does not exist. The name is one of
-// those that the caller can list: other tenants' names stay theirs.
+// withNearest turns the error about a template that does not exist into the question for the name that the caller probably meant. The
+// name is one of those that the caller can list: other tenants' names stay theirs.
 func (c *Catalog) withNearest(ctx context.Context, name string, err error) error {
 	if yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
 		return err
@@ -55,7 +54,10 @@ func (c *Catalog) withNearest(ctx context.Context, name string, err error) error
 	if failed != nil {
 		return failed
 	}
-	return record.TemplateNotFound(name, templateNames(list)...)
+	if near := suggest.Nearest(name, templateNames(list)); near != "" {
+		return yurt.Errorf(yurt.CodeTemplateNotFound, "there is no template %.80q; did you mean %q? List the templates to see all", name, near)
+	}
+	return err
 }
 
 // CreateTemplate adds a template, as [Catalog.PushTemplates] does.

@@ -47,8 +47,8 @@ type Config struct {
 	// Beside serves other protocols at the same address, by pattern: a method and a path, such as
 	// "POST /mcp". Requests for them are guarded, logged and counted as those of the API are.
 	Beside map[string]http.Handler
-	// Unknown answers requests below a path, such as "/old/", that are for no operation there. It answers every caller with
-	// an error in the form of another protocol.
+	// Unknown answers requests below a path, such as "/old/", that are for no operation there, with errors in another protocol's
+	// form. It serves every caller, without a check of keys.
 	Unknown map[string]http.Handler
 
 	// Keys checks the API keys of requests; nil: every request is the operator's.

@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Unknown returns the path of the API, and the handler of requests below it that are for no operation. The handler answers with an
-// error in the form of the others.
+// Unknown returns the path of the API, and the handler of requests below it that are for no operation. The handler only
+// answers with an error, in the form of the others.
 func (a *API) Unknown() (path string, handler http.Handler) {
 	mux := http.NewServeMux()
 	handlers := a.handlers()

@@ -51,7 +51,7 @@ func Directions() []Direction {
 		{"driver/internal/drivertest", nil, "tasks for tests are Nomad's own values"},
 		{"driver/internal/schema", []string{"."}, "Nomad's configuration is read the same way, whatever its fields mean"},
 		{"driver/internal/pluginconfig", []string{".", "driver/internal/schema"}, "the operator's settings come first, and know no task"},
-		{"driver/internal/taskspec", []string{".", "driver/internal/pluginconfig", "driver/internal/schema", "hcl"}, "a task is translated without a call to the executor"},
+		{"driver/internal/taskspec", []string{".", "driver/internal/pluginconfig", "driver/internal/schema", "hcl", "internal/suggest"}, "a task is translated without a call to the executor"},
 		{"driver/internal/node", []string{".", "driver/internal/pluginconfig", "executor/api", "internal/linux/flock"}, "the executor of the node is started and reached without a word of its tasks"},
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/...", "internal/linux/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
-	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // template is the stored form of a template.
@@ -67,11 +66,7 @@ func MayPut(t yurt.Template, all []yurt.Template, check contract.TemplateCheck) 
 	return check(t, &all[at])
 }
 
-// TemplateNotFound is the error for a template that does not exist. It asks for the nearest of the names that the caller may know.
-func TemplateNotFound(name string, known ...string) error {
-	next := "; list the templates to see which there are"
-	if question := suggest.Question(name, known); question != "" {
-		next = question + " List the templates to see all"
-	}
-	return yurt.Errorf(yurt.CodeTemplateNotFound, "there is no template %.80q%s", name, next)
+// TemplateNotFound is the error for one that is not there.
+func TemplateNotFound(name string) error {
+	return yurt.Errorf(yurt.CodeTemplateNotFound, "there is no template %.80q; list the templates to see which there are", name)
 }
