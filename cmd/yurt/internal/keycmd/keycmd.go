@@ -93,6 +93,9 @@ every tenant. The first one is made in the database, before the server starts.`,
 				expiresIn := yurt.Duration(expires)
 				req.ExpiresIn = &expiresIn
 			}
+			if err := storage.MakeRoom(where); err != nil {
+				return err
+			}
 			return t.with(cmd.Context(), where, func(ctx context.Context, keys keyring) error { return t.create(ctx, keys, req) })
 		},
 	}

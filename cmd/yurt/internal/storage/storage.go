@@ -4,6 +4,8 @@ package storage
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
@@ -44,6 +46,17 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 		return nil, err
 	}
 	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Samples: sqlite.Samples(store), Requests: sqlite.Requests(store), Close: store.Close, shown: where}, nil
+}
+
+// MakeRoom makes the directory of a database in a file, as the first start of its server does. Other databases, and none, need no room.
+func MakeRoom(where string) error {
+	if where == "" || postgres.IsURL(where) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(where), 0o700); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--store", "making the directory of the database: %w", err)
+	}
+	return nil
 }
 
 // NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be
