@@ -131,6 +131,23 @@ func TestIPythonIsForked(t *testing.T) {
 		"print(IPython.get_ipython(), hasattr(builtins, 'get_ipython'), hasattr(sys, 'ps1'), __name__)", alone)
 }
 
+// TestIPythonHasFiguresAhead: a context has all modules that a first figure needs from the zygote, and no figure of it.
+func TestIPythonHasFiguresAhead(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	packages := libraries(t) + ":" + sitePackages(t)
+	config := offering(t, packages)
+	config.Transient = true
+	preloading := template(t, packages, "ipython")
+	preloading.Preload = []string{"matplotlib.pyplot"}
+	s := open(t, testutil.Start(t, config), preloading)
+	s.prints(t, "True True []\n", "import sys\nbefore = set(sys.modules)\nimport matplotlib.pyplot as plt\n"+
+		"print('matplotlib.backends.backend_agg' in before, 'matplotlib_inline.backend_inline' in before, plt.get_fignums())")
+	if r := s.run(t, "plt.plot([1, 2, 3], [1, 4, 9]); plt.title('squares'); plt.show()"); r.Error != nil || len(r.Displays) != 1 || r.Displays[0]["image/png"] == nil {
+		t.Fatalf("the first figure: %d displays, error %+v, stderr %q; want a picture", len(r.Displays), r.Error, r.Stderr)
+	}
+	s.prints(t, "[]\n", "print(sorted(set(sys.modules) - before))")
+}
+
 // TestIPythonIsInterrupted: an interrupted cell keeps the state, whether it computes, waits for the
 // event loop or for a command.
 func TestIPythonIsInterrupted(t *testing.T) {

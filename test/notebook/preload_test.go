@@ -61,6 +61,12 @@ func TestPreloadedLibraries(t *testing.T) {
 	if same := run("import numpy, random; numpy.random.seed(1); a = numpy.random.random(); numpy.random.seed(1); print(a == numpy.random.random())"); same != "True\n" {
 		t.Errorf("a seed of the run's own: %q", same)
 	}
+	const ahead = "import sys\nimport matplotlib as m, matplotlib.pyplot as plt\n" +
+		"changed = [k for k in m.rcParams if k != 'backend' and m.rcParams[k] != m.rcParamsDefault[k]]\n" +
+		"print('matplotlib.backends.backend_agg' in sys.modules, 'matplotlib.font_manager' in sys.modules, plt.get_fignums(), changed)"
+	if loaded := run(strings.Replace(ahead, "import matplotlib as m", "before = set(sys.modules)\nimport matplotlib as m", 1) + "\nprint(set(sys.modules) == before)"); loaded != "True True [] []\nTrue\n" {
+		t.Errorf("before the first figure: %q, want the renderer and the fonts loaded, no figure and no changed setting of the rehearsal, and no import", loaded)
+	}
 	plot := session{e, s.ID}.run(t, "import sys, resource\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\n"+
 		"faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\nbefore = faults()\n_ = plt.plot([1, 2])\n"+
 		"plt.savefig('/tmp/first.png', bbox_inches='tight')\nafter = faults()\nprint(plt.get_fignums())\nprint(after - before)")
