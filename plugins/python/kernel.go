@@ -43,8 +43,10 @@ var syntax []byte
 //go:embed shell.py
 var shell []byte
 
-//go:embed magics.py
-var magics []byte
+// magics is the folder whose files, one after the other, are the file magics.py.
+//
+//go:embed magics/*.py
+var magics embed.FS
 
 //go:embed extension.py
 var extension []byte
@@ -81,7 +83,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
 			{Path: "syntax.py", Data: syntax, Mode: 0o644},
 			{Path: "shell.py", Data: shell, Mode: 0o644},
-			{Path: "magics.py", Data: magics, Mode: 0o644},
+			{Path: "magics.py", Data: texts(magics, "magics", magicsParts()), Mode: 0o644},
 			{Path: "extension.py", Data: extension, Mode: 0o644},
 			{Path: "complete.py", Data: complete, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
@@ -108,6 +110,11 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 // kernelParts are the files of the folder in the order in which they make up kernel.py.
 func kernelParts() []string {
 	return []string{"base", "wire", "show", "explain", "loop", "history", "shell", "notebook", "cell", "main"}
+}
+
+// magicsParts are the files of the folder in the order in which they make up magics.py.
+func magicsParts() []string {
+	return []string{"base", "time", "commands", "files", "names", "displays", "session", "history", "help"}
 }
 
 // kernelProgram returns the file kernel.py.

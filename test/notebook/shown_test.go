@@ -182,6 +182,19 @@ func TestScalars(t *testing.T) {
 	})
 }
 
+// TestBarsWithoutWidgets: tqdm.notebook writes text where ipywidgets is missing.
+func TestBarsWithoutWidgets(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	packages := libraries(t)
+	config := offering(t, packages)
+	config.Transient = true
+	s := open(t, testutil.Start(t, config), template(t, packages, ""))
+	r := s.run(t, "from tqdm.notebook import tqdm, trange\nsum(tqdm(range(4))) + sum(trange(3))")
+	if string(r.Result) != "9" || !strings.Contains(r.Stderr, "4/4") || !strings.Contains(r.Stderr, "3/3") {
+		t.Errorf("two bars: result %s, stderr %q, error %+v; want 9 and both bars as text", r.Result, r.Stderr, r.Error)
+	}
+}
+
 // TestWidgets: widgets of ipywidgets show as their fallback, and libraries that ask IPython itself
 // find the shell that runs the code, in each kernel.
 func TestWidgets(t *testing.T) {

@@ -54,6 +54,9 @@ func syntaxCells() []string {
 		"r = %timeit -o -q -n 2 -r 3 pass\nr.loops, r.repeat, len(r.all_runs)",
 		"%precision 3", "1.23456789", "%precision", "%xmode Plain", "%sx echo a", "%%!\necho one\necho two", "%alias say echo said", "%say it",
 		"%reset_selective -f zed", "%xdel alpha", "%history -n 1-2",
+		"x = 20\nx", "%rerun", "text = 'three = 3\\nthree + x'\n%macro add text", "add", "print(add)\n_", "%macro -q again 2-3", "again", "%macro",
+		"%save kept 3 19", "print(open('kept.py').read())", "%save -r -f kept 3 19\n%save -r -a kept 4", "print(open('kept.ipy').read())", "x += 1", "x", "%rerun -l 2",
+		"is_nowhere_else = 1\nis_nowhere_else", "%rerun -g is_nowhere_else",
 		"%config InteractiveShell.ast_node_interactivity = 'last_expr'",
 		"print('before')\n%mine\n1/0",
 	}
@@ -100,6 +103,13 @@ func TestSyntaxOfOurOwn(t *testing.T) {
 		"%env NOT_THERE":              "does not have key: NOT_THERE",
 		"%%writefile":                 "the name of one file",
 		"%%capture a b\n1":            "takes a name",
+		"%macro name":                 "and then numbers of cells",
+		"%macro name nowhere":         "a file, or the name of a text",
+		"%macro name 999":             "'999' selects none",
+		"%save":                       "the name of a file",
+		"%save made 1\n%save made 1":  "%save -f overwrites it",
+		"%rerun 999":                  "finds no earlier cell",
+		"%recall 1":                   "%rerun runs earlier cells",
 		"%precision many":             "a number of digits or a format",
 		"get_ipython().magic('nope')": "no line magic %nope",
 	} {
@@ -117,6 +127,16 @@ func TestSyntaxOfOurOwn(t *testing.T) {
 	s.prints(t, "one\ntwo\nthree\n", "print(input())\n!head -n 1\nprint(input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\nthree\n") })
 	if r := s.run(t, "def documented(a: int):\n    'Says it.'\ndocumented?"); len(r.Displays) != 1 || !strings.Contains(string(r.Displays[0]["text/plain"]), "documented(a: int)") {
 		t.Errorf("help shows %s, error %+v", r.Displays, r.Error)
+	}
+	s.fails(t, "ZeroDivisionError", "def halve(n):\n    return n / 0\nhalve(8)")
+	if r := s.run(t, "%tb"); r.Error != nil || !strings.Contains(r.Stderr, "return n / 0") {
+		t.Errorf("%%tb: stderr %q, error %+v; want the traceback of the error before", r.Stderr, r.Error)
+	}
+	if r := s.run(t, "%debug", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("p n + 1\nup\nw\n") }); r.Error != nil || !strings.Contains(r.Stdout, "(Pdb) 9\n") {
+		t.Errorf("%%debug with commands as stdin: stdout %q, error %+v; want n + 1 of the failed call", r.Stdout, r.Error)
+	}
+	if r := s.fails(t, "UsageError", "%debug"); !strings.Contains(r.Error.Message, "as stdin of the request") {
+		t.Errorf("%%debug without commands: %+v", r.Error)
 	}
 	s.prints(t, "1\n2\n", "%%timeit -n1 -r1 -q k = 1\nprint(k); print(k + 1)")
 	if r := s.run(t, "%time 40 + 2"); string(r.Result) != "42" || !strings.HasPrefix(r.Stdout, "CPU times: user ") || !strings.Contains(r.Stdout, "\nWall time: ") {

@@ -25,7 +25,9 @@ def explain_exit(exit):
 def show_traceback(error):
     """Writes an error's traceback to standard error, from the user's first line on, and returns it."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
-    trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
+    begun = beyond_us(error.__traceback__)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, begun  # as Python sets them, for %tb and pdb.pm()
+    trace = standard("traceback").TracebackException(type(error), error, begun)
     prune(trace)
     try:
         flush()

@@ -208,10 +208,11 @@ class Kernel(Loop):
             try:
                 self.running = True
                 self.check()
-                self.history.begin(self.module.__dict__, self.count, request["code"])
+                code = of_macro(request["code"], self.module.__dict__)
+                self.history.begin(self.module.__dict__, self.count, code)
                 if self.shell is not None:
-                    self.shell.before(request["code"])
-                value, called = self.execute(request["code"], "<cell %d>" % self.count, request.get("handler"))
+                    self.shell.before(code)
+                value, called = self.execute(code, "<cell %d>" % self.count, request.get("handler"))
                 if posix.getpid() != self.pid:  # a fork that reached the end of the code
                     flush()
                     posix._exit(0)

@@ -171,6 +171,15 @@ def ask_for_password(module):
     module.getpass = lambda prompt="Password: ", stream=None, **ignored: ask(prompt)
 
 
+def bars_as_text(module):
+    """Makes tqdm.notebook write its bars as text where it lacks ipywidgets, without which it has none."""
+    if module.IProgress is None:
+        from tqdm import std
+
+        module.tqdm = module.tqdm_notebook = std.tqdm
+        module.trange = module.tnrange = std.trange
+
+
 class Fitted:
     """Adapts modules to the notebook when they are imported, or at once if they were imported before the fork."""
 
@@ -178,6 +187,7 @@ class Fitted:
         "getpass": ask_for_password,
         "PIL.ImageShow": show_pictures,
         "PIL.Image": show_saved,
+        "tqdm.notebook": bars_as_text,
         "IPython.core.display_functions": functions,
         "IPython.core.getipython": its_get_ipython,
         "IPython.core.interactiveshell": its_own_instance,

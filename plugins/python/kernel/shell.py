@@ -78,6 +78,13 @@ def automagic(source, names):
     return "%" + line
 
 
+def of_macro(source, names):
+    """The code of the macro that a cell names; else the source."""
+    value = names.get(source.strip())
+    kind = type(value)
+    return value.value if kind.__name__ == "Macro" and kind.__module__ == "IPython.core.macro" else source
+
+
 def may_differ(source):
     """A quick check for IPython's syntax: few cells that do not compile have any."""
     return (
