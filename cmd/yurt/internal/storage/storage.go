@@ -48,7 +48,7 @@ func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, err
 	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Audit: sqlite.Audit(store), Quotas: sqlite.Quotas(store), Samples: sqlite.Samples(store), Requests: sqlite.Requests(store), Close: store.Close, shown: where}, nil
 }
 
-// MakeRoom makes the directory of a database in a file, as the first start of its server does. Other databases, and none, need no room.
+// MakeRoom makes the directory of a database in a file, as the first start of its server does. Databases of other kinds need no directory.
 func MakeRoom(where string) error {
 	if where == "" || postgres.IsURL(where) {
 		return nil
