@@ -54,7 +54,7 @@ func TestUnreadCommandLeavesNoTrace(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	endsUnread(t, cmd, state, 10*time.Second)
+	endsWithin(t, cmd, state, 10*time.Second)
 }
 
 // unread starts yurt mcp, has it run code until its answers fill the pipe, and reads none of them. It returns the state directory too.
@@ -98,15 +98,15 @@ func unread(t *testing.T) (cmd *exec.Cmd, state string) {
 	return cmd, state
 }
 
-// endsUnread wants the command to end within a time, and to leave no trace.
-func endsUnread(t *testing.T, cmd *exec.Cmd, state string, within time.Duration) {
+// endsWithin wants the command to end within a time, and to leave no trace.
+func endsWithin(t *testing.T, cmd *exec.Cmd, state string, within time.Duration) {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case <-ended:
 	case <-time.After(within):
-		t.Errorf("yurt mcp runs on %s after its agent stopped reading, expected it to end", within)
+		t.Errorf("yurt mcp runs on %s after its agent has left it, expected it to end", within)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
