@@ -12,18 +12,17 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/inotify"
-	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -37,9 +36,8 @@ type Executor struct {
 	broker     brokerage
 	groups     *cgroup.Manager
 	runtimes   *host.Host
-	programs   *confine.Starter // nil in a process without power
-	runDir     string           // see [RunDir]
-	room       *headroom.Room   // for writes that end something while the disk is full
+	runDir     string         // see [RunDir]
+	room       *headroom.Room // for writes that end something while the disk is full
 	disks      *headroom.Guard
 	layers     *layers.Store
 	images     *images.Store
@@ -84,36 +82,21 @@ func New(config Config) (*Executor, error) {
 
 // openParts opens the parts below the node.
 func openParts(e *Executor) (err error) {
-	if e.programs, err = openPrograms(); err != nil {
-		return err
-	}
-	if e.layers, e.images, err = openStores(e.config, e.programs); err != nil {
+	if e.layers, e.images, err = openStores(e.config, e.broker); err != nil {
 		return err
 	}
 	e.disks = &headroom.Guard{Node: e.config.Node, Room: e.room, RunDir: e.runDir, Logger: e.logger}
-	e.runtimes, e.processors = newRuntimes(e.config, e.runDir, e.programs), openProcessors(e.config)
+	e.runtimes, e.processors = newRuntimes(e.config, e.runDir, e.broker), openProcessors(e.config)
 	e.inotify = inotify.New(workspace.MaxDirs)
 	return nil
 }
 
-// openPrograms returns nil in a process without power over the host, whose helper programs have no power either.
-func openPrograms() (*confine.Starter, error) {
-	if !power.Held() {
-		return nil, nil //nolint:nilnil // as documented
-	}
-	return confine.New()
-}
-
-func newRuntimes(config Config, runDir string, programs *confine.Starter) *host.Host {
-	options := []host.Option{
-		host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
+// newRuntimes returns the host of the language runtimes, which the broker starts. It checks their binaries too.
+func newRuntimes(config Config, runDir string, by programs.Requests) *host.Host {
+	return host.New(config.PluginDir, config.Logger,
+		host.WithConfinement(programs.Runtimes{By: by}), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 		host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
-		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)),
-	}
-	if programs != nil {
-		options = append(options, host.WithConfinement(programs))
-	}
-	return host.New(config.PluginDir, config.Logger, options...)
+		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)))
 }
 
 // check returns the configuration with its defaults and absolute paths, or the reason why this host cannot have it.
@@ -157,17 +140,14 @@ func (c Config) ofNode(runDir string) node.Config {
 }
 
 // openStores opens the stores that sandboxes share: layers of packages, and images.
-func openStores(config Config, programs *confine.Starter) (*layers.Store, *images.Store, error) {
+func openStores(config Config, by programs.Requests) (*layers.Store, *images.Store, error) {
 	packages, err := config.Packages.OpenStore()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := config.Images
 	c.Dir = config.imagesDir()
-	c.Logger, c.Unpacker = config.Logger, config.UnpackerPath
-	if programs != nil {
-		c.Programs = programs
-	}
+	c.Logger, c.Programs = config.Logger, programs.Unpackers{By: by}
 	images, err := images.Open(c)
 	return packages, images, err
 }
@@ -207,9 +187,6 @@ func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
 	err := e.images.Close()
-	if e.programs != nil {
-		e.programs.Close()
-	}
 	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.processors.Close(), e.room.Close(), e.broker.close())
 }
 

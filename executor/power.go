@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker/wire"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rundir"
 )
 
@@ -43,6 +44,7 @@ func OpenPower(config Config) (*Power, error) {
 	return &Power{Lock: lock, Broker: broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, launcherLock), config.Transient, config.Logger),
 		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: sandboxDirs{state: config.StateDir, run: runDir},
+		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, ImagesDir: config.imagesDir()},
 		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
 	})}, nil
 }

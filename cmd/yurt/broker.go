@@ -74,8 +74,8 @@ func passHangups(ctx context.Context, level *config.Reload, from chan os.Signal,
 }
 
 // withPrivateNode has do called in a process that may start a private node, the executor of this one. The node's sandboxes end with
-// this process, and its directories are removed then, however that ends.
-func (a *app) withPrivateNode(ctx context.Context, do func(ctx context.Context) error) (err error) {
+// this process, and its directories are removed then, however that ends. The changes are those of the broker's configuration.
+func (a *app) withPrivateNode(ctx context.Context, do func(ctx context.Context) error, changes ...func(*executor.Config) error) (err error) {
 	if !a.dividesPower() {
 		return do(ctx)
 	}
@@ -86,6 +86,11 @@ func (a *app) withPrivateNode(ctx context.Context, do func(ctx context.Context) 
 	}
 	defer dir.remove()
 	config, err := a.privateConfig(dir.path)
+	for _, change := range changes {
+		if err == nil {
+			err = change(&config)
+		}
+	}
 	if err != nil {
 		return cli.InitFailure(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -151,12 +151,9 @@ func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	}
 	var options []host.Option
 	if power.Held() {
-		programs, err := confine.New()
-		if err != nil {
-			return nil, err
-		}
-		defer programs.Close()
-		options = append(options, host.WithConfinement(programs))
+		local := programs.New(programs.Config{PluginDir: binaries.PluginDir})
+		defer local.Close()
+		options = append(options, host.WithConfinement(programs.Runtimes{By: local}))
 	}
 	runtimes := host.New(binaries.PluginDir, slog.New(slog.DiscardHandler), options...)
 	defer runtimes.Close()

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/runtimecmd"
@@ -17,13 +19,22 @@ func (runtimeHost) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 }
 
 // Do implements [runtimecmd.Host].
-func (h runtimeHost) Do(ctx context.Context, do func(context.Context) error) error {
-	return h.withPrivateNode(ctx, do)
+func (h runtimeHost) Do(ctx context.Context, path string, do func(context.Context) error) error {
+	return h.withPrivateNode(ctx, do, func(c *executor.Config) error {
+		c.PluginDir = testedDir(c.StateDir)
+		if err := os.Mkdir(c.PluginDir, 0o700); err != nil {
+			return err
+		}
+		return os.Symlink(path, filepath.Join(c.PluginDir, filepath.Base(path)))
+	})
 }
 
+// testedDir is the plugin directory, in a state directory, that has a tested runtime alone: the broker and the executor know its place.
+func testedDir(stateDir string) string { return filepath.Join(stateDir, "tested-runtime") }
+
 // Start implements [runtimecmd.Host].
-func (h runtimeHost) Start(ctx context.Context, pluginDir string) (runtimecmd.Node, error) {
-	node, err := h.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = pluginDir })
+func (h runtimeHost) Start(ctx context.Context) (runtimecmd.Node, error) {
+	node, err := h.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = testedDir(c.StateDir) })
 	if err != nil {
 		return nil, err
 	}

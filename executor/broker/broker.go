@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
@@ -18,6 +19,8 @@ import (
 type Broker interface {
 	Cgroups
 	RunCgroups
+	Insides
+	programs.Requests
 
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
 	// cgroups are left; its disk is, until [Broker.RemoveDisk].
@@ -25,8 +28,12 @@ type Broker interface {
 	// RemoveDisk removes the directory of a sandbox on disk, with its workspace. A missing one is no error, a sandbox that still has a
 	// cgroup is one.
 	RemoveDisk(sandboxID string) error
+}
+
+// Insides is the requests about the files and the network inside a sandbox.
+type Insides interface {
 	// Open opens directories inside a sandbox, as places from which paths are resolved. No link leads there. The caller closes the files,
-	// which come in the order of the places. There is one at least, and none twice.
+	// which come in the order of the places. There is at least one, and each is given once.
 	Open(sandboxID string, at ...Place) ([]*os.File, error)
 	// Resize replaces the limits of a sandbox that has not run user code yet: of its cgroup, its file systems in memory and the memory
 	// that its /proc shows. They are within the bounds of all sandboxes together.

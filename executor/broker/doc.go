@@ -11,5 +11,7 @@
 // [RunCgroups]. The broker checks both against its own list. Usage is read from files that it has opened, see [Meter], and from the
 // control files that every process may read, see [Gauge].
 //
+// The node's own programs, which are language runtimes and the unpacker of images, are started by their names, see [programs.Requests].
+//
 // One kind of privileged call remains outside: signals to processes of sandboxes go through descriptors of these processes.
 package broker

@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/netns"
 	"github.com/yurtrun/yurt/internal/linux/openat"
@@ -26,8 +27,9 @@ import (
 type Config struct {
 	Launcher        *launch.Launcher
 	Cgroups         *cgroup.Manager
-	LayersDir       string   // of dependency layers
-	ImagesDir       string   // of unpacked images
+	LayersDir       string // of dependency layers
+	ImagesDir       string // of unpacked images
+	Programs        programs.Config
 	HostPaths       []string // of the host that it offers to sandboxes, with all below them
 	Tasks           bool     // sandboxes may be tasks of Nomad, with files, devices and networks of the host
 	Dirs            Dirs
@@ -45,6 +47,7 @@ type Dirs interface {
 // Local carries the requests out in this process, which must be root.
 type Local struct {
 	Config
+	*programs.Local
 
 	filters *launch.Filters
 	list    list
@@ -52,19 +55,23 @@ type Local struct {
 
 // NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
 func NewLocal(config Config) *Local {
-	return &Local{Config: config, filters: launch.NewFilters(config.Launcher)}
+	return &Local{Config: config, Local: programs.New(config.Programs), filters: launch.NewFilters(config.Launcher)}
 }
 
-// Prepare compiles the seccomp filter of most sandboxes.
+// Prepare compiles the seccomp filter of most sandboxes, and that of programs.
 func (l *Local) Prepare(ctx context.Context) error {
+	if err := l.Local.Prepare(); err != nil {
+		return err
+	}
 	if _, err := l.filters.Of(ctx, nil); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "%w", err)
 	}
 	return nil
 }
 
-// Close ends the launcher and removes the node's cgroup if it is empty. Sandboxes go on.
+// Close ends the launcher and the programs, and removes the node's cgroup if it is empty. Sandboxes go on.
 func (l *Local) Close() error {
+	l.Local.Close()
 	err := l.Launcher.Close()
 	l.filters.Close()
 	l.list.clear()
@@ -73,8 +80,11 @@ func (l *Local) Close() error {
 }
 
 // Forget drops all that this broker remembers of sandboxes. A new executor does not know the runs that its predecessor had begun, and
-// takes sandboxes over as after the end of a broker: by their cgroups. No request may be under way.
-func (l *Local) Forget() { l.list.clear() }
+// takes sandboxes over as after the end of a broker: by their cgroups. Its programs end. No request may be under way.
+func (l *Local) Forget() {
+	l.EndAll()
+	l.list.clear()
+}
 
 // The names, in a sandbox's directory on disk, of a workspace that is a disk image, or is bounded by quotas.
 const (

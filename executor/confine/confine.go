@@ -35,6 +35,16 @@ const removalTime = 5 * time.Second
 // parent is the cgroup of the programs of all nodes of the host.
 const parent = "yurt-programs"
 
+// Unpacker is the name of the program that unpacks images.
+const Unpacker = "yurt-unpack"
+
+// Piped is a program that was started by a request, with a pipe for each stream. The caller closes the files.
+type Piped struct {
+	Stdin, Stdout, Stderr *os.File
+	Wait                  func() error // until it is gone; says how it failed, and whether for want of memory
+	Kill                  func()
+}
+
 // Starter starts programs confined. Its methods may be called concurrently.
 type Starter struct {
 	groups  *cgroup.Manager

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/test/ociimage"
 )
 
@@ -133,27 +133,29 @@ func layered(t *testing.T, config v1.Config, layers ...[]byte) v1.Image {
 
 func open(t *testing.T, config Config) *Store {
 	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openWith(t, config, self)
+}
+
+// openWith returns a store whose unpacker is the program.
+func openWith(t *testing.T, config Config, unpacker string) *Store {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("files of images are made as root")
 	}
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
 	}
-	programs, err := confine.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Programs = programs
-	if config.Unpacker == "" {
-		if config.Unpacker, err = os.Executable(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	local := programs.New(programs.Config{Unpacker: unpacker, ImagesDir: config.Dir})
+	config.Programs = programs.Unpackers{By: local}
 	s, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close(); programs.Close() })
+	t.Cleanup(func() { s.Close(); local.Close() })
 	return s
 }
 

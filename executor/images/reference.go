@@ -26,7 +26,7 @@ type reference struct {
 	remote name.Reference // in a registry; or else
 	layout string         // the directory that it is in
 	tag    string         // of one in a layout; "" for the only one
-	digest string         // that the reference names; "" for none
+	digest string         // that the reference names; "" without one
 }
 
 // parse reads a reference and checks that the operator allows where it leads.

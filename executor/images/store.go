@@ -32,8 +32,7 @@ type Config struct {
 	KeepBytes int64         // of all that are kept; 0 means 20 GiB
 	Timeout   time.Duration // of one pull; 0 means 15 minutes
 	Logger    *slog.Logger  `json:"-"`
-	// Unpacker is the binary yurt-unpack, which Programs starts. A process without power over its host needs neither.
-	Unpacker string  `json:"-"`
+	// Programs starts the unpacker. It is nil in a process without power over its host.
 	Programs Starter `json:"-"`
 }
 

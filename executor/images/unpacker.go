@@ -9,27 +9,28 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/internal/linux/power"
 )
 
-// Starter starts a program without power over this host, with one directory.
+// Starter starts the unpacker without power over this host.
 type Starter interface {
-	// StartIn starts cmd with the open file binary as its program. It may write to dir alone, which is its own user's from then on, and
-	// whose files are bounded. The caller waits for cmd, and then calls release, which says whether it ended for want of memory.
-	StartIn(cmd *exec.Cmd, binary, dir *os.File, fileBytes int64) (release func() error, err error)
+	// StartUnpacker starts it for an image that is being made, by the name of the image's directory in the store. It may write to the directory
+	// "tree" there alone, which is its own user's from then on, and whose files are bounded.
+	StartUnpacker(image string, fileBytes int64) (confine.Piped, error)
 }
 
 // UnpackProgram is the name of the program that calls [Unpack].
-const UnpackProgram = "yurt-unpack"
+const UnpackProgram = confine.Unpacker
 
 // maxAnswer and maxWords bound the output of the unpacker.
 const (
@@ -68,36 +69,41 @@ func (s *Store) unpackConfined(ctx context.Context, source io.Reader, dir string
 	if err != nil {
 		return unpackAnswer{}, err
 	}
-	binary, err := os.Open(s.config.Unpacker)
-	if err != nil {
-		return unpackAnswer{}, fmt.Errorf("starting the unpacker: %w", err)
-	}
-	defer binary.Close()
-	tree, err := os.Open(dir)
+	program, err := s.config.Programs.StartUnpacker(filepath.Base(filepath.Dir(dir)), order.Bytes)
 	if err != nil {
 		return unpackAnswer{}, err
 	}
-	defer tree.Close()
-	out, words := &limitedBuffer{most: maxAnswer}, &limitedBuffer{most: maxWords}
-	cmd := &exec.Cmd{
-		Args: []string{UnpackProgram}, Env: []string{"GOMEMLIMIT=192MiB"}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-		Stdin: io.MultiReader(bytes.NewReader(append(head, '\n')), source), Stdout: out, Stderr: words,
-	}
-	release, err := s.config.Programs.StartIn(cmd, binary, tree, order.Bytes)
-	if err != nil {
-		return unpackAnswer{}, err
-	}
-	unhook := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it may have ended
+	unhook := context.AfterFunc(ctx, program.Kill)
 	defer unhook()
-	err = cmd.Wait()
-	if released := release(); released != nil || err != nil {
-		return unpackAnswer{}, errors.Join(ctx.Err(), fmt.Errorf("the unpacker failed: %w; its last words: %.200q", errors.Join(err, released), printable(words.String())))
+	out, words := &limitedBuffer{most: maxAnswer}, &limitedBuffer{most: maxWords}
+	if err := converse(program, io.MultiReader(bytes.NewReader(append(head, '\n')), source), out, words); err != nil {
+		return unpackAnswer{}, errors.Join(ctx.Err(), fmt.Errorf("the unpacker failed: %w; its last words: %.200q", err, printable(words.String())))
 	}
 	var answer unpackAnswer
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
 		return unpackAnswer{}, fmt.Errorf("reading the unpacker's answer: %w", err)
 	}
 	return answer, nil
+}
+
+// converse writes the input of a program, and keeps its output, until it has ended.
+func converse(program confine.Piped, in io.Reader, out, words io.Writer) error {
+	var fed error
+	var streams sync.WaitGroup
+	streams.Go(func() {
+		if _, err := io.Copy(program.Stdin, in); !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) { // an unpacker may fail early
+			fed = err
+		}
+		program.Stdin.Close()
+	})
+	streams.Go(func() { _, _ = io.Copy(out, program.Stdout) })   // ends when the program does, however it does
+	streams.Go(func() { _, _ = io.Copy(words, program.Stderr) }) // likewise
+	err := program.Wait()
+	program.Stdin.Close()
+	streams.Wait()
+	program.Stdout.Close()
+	program.Stderr.Close()
+	return errors.Join(err, fed)
 }
 
 // limitedBuffer keeps the first bytes that are written to it, and takes all.

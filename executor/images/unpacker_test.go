@@ -55,7 +55,7 @@ def tell(code="archive_invalid"):
 	}
 	registry := newLoopback(t)
 	reference := registry.push(t, "app", layered(t, v1.Config{}, archive(t, file("a", "1"))))
-	return open(t, Config{Registries: []string{registry.host}, Unpacker: path}), reference
+	return openWith(t, Config{Registries: []string{registry.host}}, path), reference
 }
 
 // TestTakenOverUnpackerReachesNobody has it try for the files and sockets beside its directory.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/workspace"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // Names in the directory of a layer.
@@ -248,6 +249,28 @@ func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err er
 		return err
 	}
 	return s.makeRoom(digest)
+}
+
+// OpenNew opens the tree of a layer that is being made in the directory of a store, by the name of its directory there, and follows no link.
+// The caller closes it.
+func OpenNew(dir, name string) (*os.File, error) {
+	odd := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
+	random, ok := strings.CutPrefix(name, newPrefix)
+	if !ok || random == "" || len(random) > 64 || strings.ContainsFunc(random, odd) {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.100q is no layer that is being made; give the name of its directory in the store", name)
+	}
+	store, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the directory of layers: %w", err)
+	}
+	defer unix.Close(store)
+	tree, err := openat.At(store, name+"/"+treeDir, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a layer that is being made: %w", err)
+	}
+	return os.NewFile(uintptr(tree), treeDir), nil
 }
 
 // place gives a layer that was made its name, unless there is one that can be used.

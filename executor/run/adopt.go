@@ -73,7 +73,7 @@ func (e *Engine) reclaim(r *Run) {
 	}
 }
 
-// openUsage opens the usage of a run that an earlier executor began. Without it, the result has none.
+// openUsage opens the usage of a run that an earlier executor began. Without it, the result has no usage.
 func (e *Engine) openUsage(r *Run) {
 	var err error
 	if r.usage, err = r.Sandbox.Broker.OpenRun(r.Sandbox.ID(), r.Record.ID); err != nil && !broker.Missing(err) {

@@ -3,14 +3,12 @@ package host
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"io"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/binary"
 )
 
 // MaxChecksumBytes bounds a list of checksums.
@@ -35,7 +33,7 @@ func ParseChecksums(text string) (map[string]string, error) {
 		sum, file, _ := strings.Cut(line, " ")
 		file = path.Base(strings.TrimLeft(file, " *"))
 		name, ok := strings.CutPrefix(file, plugins.BinaryPrefix)
-		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !ok || !validName(name) {
+		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !ok || !binary.ValidName(name) {
 			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums is not what sha256sum prints of a file %s…", number, plugins.BinaryPrefix)
 		}
 		if before, ok := sums[name]; ok && !strings.EqualFold(before, sum) {
@@ -44,31 +42,4 @@ func ParseChecksums(text string) (map[string]string, error) {
 		sums[name] = strings.ToLower(sum)
 	}
 	return sums, nil
-}
-
-// verified opens the binary of a runtime and checks it. The checked file is the one to start, by the path that is returned, even
-// if another file takes its place meanwhile.
-func (h *Host) verified(name, path string) (string, *os.File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
-	}
-	if h.opts.checksums == nil {
-		return path, file, nil
-	}
-	hash := sha256.New()
-	_, err = io.Copy(hash, file)
-	got, want := hex.EncodeToString(hash.Sum(nil)), h.opts.checksums[name]
-	switch {
-	case err != nil:
-		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
-	case want == "":
-		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: the checksums that this node was given do not have it; its own is %s", name, got)
-	case want != got:
-		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: its binary has the checksum %s, and must have %s", name, got, want)
-	default:
-		return fmt.Sprintf("/proc/self/fd/%d", file.Fd()), file, nil
-	}
-	file.Close()
-	return "", nil, err
 }

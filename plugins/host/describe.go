@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/binary"
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
@@ -19,7 +20,7 @@ const (
 
 // validateInfo checks a runtime's description of itself.
 func validateInfo(info yurt.RuntimeInfo) error {
-	if !validName(info.Name) {
+	if !binary.ValidName(info.Name) {
 		return fmt.Errorf("name %s is not made of lower-case letters, digits and -+.#_", text.Quote(info.Name))
 	}
 	if len(info.Version) > protocol.MaxNameBytes || !text.Printable(info.Version) {
@@ -33,7 +34,7 @@ func validateInfo(info yurt.RuntimeInfo) error {
 			return fmt.Errorf("a list has %d entries; at most %d are allowed", len(list), maxNames)
 		}
 		for _, name := range list {
-			if !validName(name) {
+			if !binary.ValidName(name) {
 				return fmt.Errorf("%s is not made of lower-case letters, digits and -+.#_", text.Quote(name))
 			}
 		}
@@ -61,7 +62,7 @@ func validateTools(tools []yurt.Tool) error {
 	}
 	for _, tool := range tools {
 		switch {
-		case !validName(tool.Name):
+		case !binary.ValidName(tool.Name):
 			return fmt.Errorf("tool %s is not made of lower-case letters, digits and -+.#_", text.Quote(tool.Name))
 		case len(tool.Paths) == 0 || len(tool.Paths) > maxNames:
 			return fmt.Errorf("tool %s has %d paths; 1 to %d are allowed", tool.Name, len(tool.Paths), maxNames)
@@ -75,14 +76,4 @@ func validateTools(tools []yurt.Tool) error {
 		}
 	}
 	return nil
-}
-
-// validName allows the characters of languages' names: python3, c++, c#, .tar.gz.
-func validName(name string) bool {
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-+.#_", r) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= protocol.MaxNameBytes
 }

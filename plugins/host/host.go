@@ -23,6 +23,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/binary"
 	"github.com/yurtrun/yurt/plugins/hclogslog"
 )
 
@@ -96,7 +97,7 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := checkDir(h.dir)
+	dir, err := binary.CheckDir(h.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin directory %s does not exist; create it and put the language runtimes (%s*) into it", h.dir, plugins.BinaryPrefix)
 	}
@@ -111,10 +112,10 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	refused := map[string]error{}
 	for _, entry := range entries {
 		name, ok := strings.CutPrefix(entry.Name(), plugins.BinaryPrefix)
-		if !ok || !validName(name) {
+		if !ok || !binary.ValidName(name) {
 			continue
 		}
-		path, id, err := checkBinary(filepath.Join(dir, entry.Name()))
+		path, id, err := binary.Check(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			refused[name] = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/binary"
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
 
@@ -16,7 +17,7 @@ type installed struct {
 	host *Host
 	name string
 	path string // resolved
-	id   identity
+	id   binary.Identity
 
 	mu       sync.Mutex // guards the fields below
 	live     *instance

@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
@@ -39,24 +38,10 @@ type instance struct {
 // takes no longer than the start timeout, because the process is killed then and
 // everything that waits for it ends. ctx is the host's: its end kills too.
 func (h *Host) launch(ctx context.Context, name, path string) (*instance, error) {
-	env := []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"LANG=C.UTF-8",
-		protocol.LogLevelEnv + "=" + h.log.GetLevel().String(),
-	}
-	start, file, err := h.verified(name, path)
+	proc, err := h.newProcess(name, path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	if err := h.checkConfined(name, file); err != nil {
-		return nil, err
-	}
-	proc, err := newProcess(h.starter, start, plugins.BinaryPrefix+name, env)
-	if err != nil {
-		return nil, err
-	}
-	proc.confinement, proc.program = h.opts.confinement, file
 	inst := &instance{name: name, process: proc, plans: newPlanCache()}
 	inst.client = plugin.NewClient(h.clientConfig(proc))
 
@@ -95,10 +80,7 @@ func (h *Host) clientConfig(proc *process) *plugin.ClientConfig {
 		GRPCDialOptions: []grpc.DialOption{grpc.WithIdleTimeout(0)},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 			proc.socketDir = socketDir
-			proc.cmd.Env = append(proc.cmd.Env, cmd.Env...)
-			if proc.confinement != nil {
-				proc.cmd.Env = append(proc.cmd.Env, confinedEnv()...)
-			}
+			proc.take(cmd.Env)
 			return proc, nil
 		},
 	}

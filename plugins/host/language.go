@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/binary"
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
@@ -188,7 +189,7 @@ func (r *installed) ask(ctx context.Context) (yurt.RuntimeInfo, error) {
 // unchanged reports whether the binary is still the one that was discovered.
 func (r *installed) unchanged() bool {
 	info, err := os.Stat(r.path)
-	return err == nil && identify(info) == r.id
+	return err == nil && binary.Identify(info) == r.id
 }
 
 // had reports whether the runtime offered the language when it last described itself.

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
@@ -211,15 +211,12 @@ func hostPID(pid string) string {
 }
 
 // confined is how the tests start runtimes: as a node does.
-func confined() (option Option, end func()) {
+func confined(dir string, checksums map[string]string) (option Option, end func()) {
 	if !power.Held() {
 		return func(*options) {}, func() {}
 	}
-	programs, err := confine.New()
-	if err != nil {
-		panic(err)
-	}
-	return WithConfinement(programs), programs.Close
+	local := programs.New(programs.Config{PluginDir: dir, Checksums: checksums})
+	return WithConfinement(programs.Runtimes{By: local}), local.Close
 }
 
 // hostile bypasses the checks of the SDK.
@@ -263,7 +260,7 @@ func (unregistered) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.Client
 
 // playHost starts a runtime, prints its pid and waits to be killed.
 func playHost(dir string) {
-	option, _ := confined() // the process is killed
+	option, _ := confined(dir, nil) // the process is killed
 	h := New(dir, slog.New(slog.DiscardHandler), option)
 	plan, err := h.Plan(context.Background(), plugins.PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
 	if err != nil {
@@ -307,7 +304,11 @@ func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	option, end := confined()
+	var given options
+	for _, opt := range opts {
+		opt(&given)
+	}
+	option, end := confined(dir, given.checksums)
 	h := New(dir, slog.New(logs), append([]Option{WithTempDir(temp), option}, opts...)...)
 	t.Cleanup(func() {
 		h.Close()

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,33 +17,35 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/internal/linux/oomscore"
+	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/binary"
 )
 
 // drainTime is how long the output of a dead process is still read, for a
 // descendant may hold the pipes open.
 const drainTime = 200 * time.Millisecond
 
-// maxHandshakeBytes bounds the first line of a plugin; go-plugin's has about 1,000.
-const maxHandshakeBytes = 4 << 10
-
 // process is the operating system's side of a plugin. It is go-plugin's [runner.Runner] with more promises: the process dies
 // with the host, takes its process group along, can be killed at any moment without a hang, and leaves its exit status and last
 // words behind. Safe for concurrent use once made.
 type process struct {
-	cmd     *exec.Cmd
-	starter *starter
-	stdout  *handshakeReader
-	stderr  *teeReader
-	inherit []*os.File // the child's ends of the pipes
-	exited  chan struct{}
-	wg      sync.WaitGroup
+	name   string
+	stdout *handshakeReader
+	stderr *teeReader
+	exited chan struct{}
+	wg     sync.WaitGroup
 
 	socketDir string // set before Start; of go-plugin, removed by the host
 
-	confinement Confinement // nil for none
-	program     *os.File    // to start under confinement
-	dir         *os.File    // of a confined process; set by Start
-	release     func() error
+	// Of a process that this one starts itself.
+	cmd     *exec.Cmd
+	starter *starter
+	inherit []*os.File // the child's files
+
+	// Of a confined process.
+	confinement Confinement // nil for a plain process
+	request     binary.Request
+	confined    binary.Program // set by Start
 
 	mu       sync.Mutex // guards the fields below
 	pid      int        // 0 until started
@@ -61,19 +62,20 @@ var _ runner.Runner = (*process)(nil)
 // errStopped is the reason of a kill that needs no explanation.
 var errStopped = errors.New("was stopped")
 
-// newProcess prepares path to be started under the given name, with the given environment and no variable of the host's.
-func newProcess(s *starter, path, name string, env []string) (*process, error) {
+// newPlainProcess prepares the program to be started under the given name, with the given environment and no variable of the host's. It
+// takes the file over.
+func newPlainProcess(s *starter, program *os.File, name string, env []string) (*process, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("making a pipe for a plugin: %w", err)
+		return nil, errors.Join(fmt.Errorf("making a pipe for a plugin: %w", err), program.Close())
 	}
 	errR, errW, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("making a pipe for a plugin: %w", err), outR.Close(), outW.Close())
+		return nil, errors.Join(fmt.Errorf("making a pipe for a plugin: %w", err), outR.Close(), outW.Close(), program.Close())
 	}
 	cmd := &exec.Cmd{
-		Path:   path,
-		Args:   []string{name},
+		Path:   fmt.Sprintf("/proc/self/fd/%d", program.Fd()),
+		Args:   []string{plugins.BinaryPrefix + name},
 		Env:    env,
 		Dir:    "/",
 		Stdout: outW,
@@ -84,18 +86,43 @@ func newProcess(s *starter, path, name string, env []string) (*process, error) {
 		},
 	}
 	return &process{
+		name:    program.Name(),
 		cmd:     cmd,
 		starter: s,
 		stdout:  &handshakeReader{pipe: outR},
 		stderr:  &teeReader{pipe: errR, done: make(chan struct{})},
-		inherit: []*os.File{outW, errW},
+		inherit: []*os.File{outW, errW, program},
 		exited:  make(chan struct{}),
 	}, nil
 }
 
+// newConfinedProcess prepares the start of a process by the confinement.
+func newConfinedProcess(c Confinement, request binary.Request) *process {
+	return &process{
+		name: plugins.BinaryPrefix + request.Name, confinement: c, request: request,
+		stdout: &handshakeReader{}, stderr: &teeReader{done: make(chan struct{})}, exited: make(chan struct{}),
+	}
+}
+
+// take takes over the environment that go-plugin wants the process to have. Of it a confined process has the certificate alone from this host.
+func (p *process) take(env []string) {
+	if p.confinement == nil {
+		p.cmd.Env = append(p.cmd.Env, env...)
+		return
+	}
+	for _, variable := range env {
+		if certificate, ok := strings.CutPrefix(variable, certificateEnv+"="); ok {
+			p.request.Certificate = certificate
+		}
+	}
+}
+
+// certificateEnv is go-plugin's variable for the host's certificate.
+const certificateEnv = "PLUGIN_CLIENT_CERT"
+
 // Start implements [runner.Runner].
 func (p *process) Start(context.Context) error {
-	err := p.begin()
+	pid, err := p.begin()
 	for _, f := range p.inherit {
 		f.Close()
 	}
@@ -107,62 +134,95 @@ func (p *process) Start(context.Context) error {
 		close(p.exited)
 		return err
 	}
-	p.pid = p.cmd.Process.Pid
-	if err := oomscore.Set(p.pid, oomscore.Helper); err != nil { // the server's own is lower
-		p.stderr.tail.Write([]byte(err.Error() + "\n")) //nolint:errcheck // it never fails
-	}
+	p.pid = pid
 	if p.killed != nil { // while it was being started
-		_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: it has not been reaped yet
+		p.end()
 	}
-	p.wg.Go(func() { p.reap(p.cmd.Process.Pid) })
+	p.wg.Go(p.reap)
 	return nil
 }
 
-func (p *process) begin() (err error) {
+// begin starts the process and returns its number.
+func (p *process) begin() (pid int, err error) {
 	if p.confinement == nil {
-		return p.starter.start(p.cmd)
+		if err := p.starter.start(p.cmd); err != nil {
+			return 0, err
+		}
+		if err := oomscore.Set(p.cmd.Process.Pid, oomscore.Helper); err != nil { // the server's own is lower
+			p.stderr.tail.Write([]byte(err.Error() + "\n")) //nolint:errcheck // it never fails
+		}
+		return p.cmd.Process.Pid, nil
 	}
-	p.dir, p.release, err = p.confinement.Start(p.cmd, p.program)
-	return err
+	if p.confined, err = p.confinement.StartRuntime(p.request); err != nil {
+		return 0, err
+	}
+	p.stdout.pipe, p.stderr.pipe = p.confined.Stdout, p.confined.Stderr
+	return p.confined.PID, nil
 }
 
-// reap waits for the process and ends the rest of its group. The group is killed before the pid is released, so the signal
+// end sends the signal that ends the process and its group. The caller holds the lock, and the process is not gone.
+func (p *process) end() {
+	if p.confinement != nil {
+		p.confined.Kill()
+		return
+	}
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: reap sets gone first
+}
+
+// reap waits for the process, and for its last words.
+func (p *process) reap() {
+	wait := p.waitPlain
+	if p.confinement != nil {
+		wait = p.waitConfined
+	}
+	status, remark := wait()
+	select {
+	case <-p.stderr.done:
+	case <-time.After(drainTime):
+	}
+	p.closePipes()
+	p.mu.Lock()
+	p.status, p.remark = status, remark
+	p.closeConfined()
+	p.mu.Unlock()
+	close(p.exited)
+}
+
+// waitPlain waits for the process and ends the rest of its group. The group is killed before the pid is released, so the signal
 // cannot hit a stranger.
-func (p *process) reap(pid int) {
+func (p *process) waitPlain() (status, remark string) {
 	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
 	p.mu.Lock()
 	// The group may be empty already; no other failure is possible.
-	_ = unix.Kill(-pid, unix.SIGKILL)
+	_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL)
 	p.gone = true
 	p.mu.Unlock()
+	return describeExit(p.cmd.Wait()), ""
+}
 
-	err := p.cmd.Wait()
-	select {
-	case <-p.stderr.done:
-	case <-time.After(drainTime):
-	}
-	p.closePipes()
-	remark := ""
-	if p.release != nil {
-		if err := p.release(); err != nil {
-			remark = "; " + err.Error()
-		}
-	}
+// waitConfined waits for a process that ended with all that it has started.
+func (p *process) waitConfined() (status, remark string) {
+	end := p.confined.Wait()
 	p.mu.Lock()
-	p.status, p.remark = describeExit(err), remark
-	p.closeConfined()
+	p.gone = true
 	p.mu.Unlock()
-	close(p.exited)
+	if end.Remark != "" {
+		remark = "; " + end.Remark
+	}
+	if end.Signal != 0 {
+		return describeSignal(syscall.Signal(end.Signal)), remark
+	}
+	return exitedWith(end.Code), remark
 }
 
 // closeConfined closes the files of a confined process. The caller holds the lock.
 func (p *process) closeConfined() {
-	for _, f := range []*os.File{p.dir, p.socket} {
+	for _, f := range []*os.File{p.confined.Dir, p.socket} {
 		if f != nil {
 			f.Close()
 		}
@@ -186,7 +246,7 @@ func (p *process) kill(reason error) {
 		p.killed = reason
 	}
 	if p.pid != 0 {
-		_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: reap sets gone first
+		p.end()
 	}
 }
 
@@ -258,7 +318,7 @@ func (p *process) Stdout() io.ReadCloser { return p.stdout }
 func (p *process) Stderr() io.ReadCloser { return p.stderr }
 
 // Name implements [runner.Runner].
-func (p *process) Name() string { return p.cmd.Path }
+func (p *process) Name() string { return p.name }
 
 // ID implements [runner.Runner].
 func (p *process) ID() string {
@@ -291,71 +351,3 @@ func describeSignal(signal syscall.Signal) string {
 }
 
 func exitedWith(code int) string { return fmt.Sprintf("exited with code %d", code) }
-
-// handshakeReader passes on the first line and swallows the rest, which is not read but must not
-// fill the pipe and block the plugin.
-type handshakeReader struct {
-	pipe *os.File
-	mu   sync.Mutex
-	line []byte // guarded by mu: the line as far as it was read
-	full bool   // guarded by mu
-}
-
-func (r *handshakeReader) Read(into []byte) (int, error) {
-	if r.complete() {
-		_, _ = io.Copy(io.Discard, r.pipe) // ends when the pipe does, however it does
-		return 0, io.EOF
-	}
-	n, err := r.pipe.Read(into)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = io.EOF // closed by reap, after the process ended
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.line = append(r.line, into[:n]...)
-	if end := bytes.IndexByte(r.line, '\n'); end >= 0 {
-		r.line, r.full = r.line[:end], true
-	}
-	if len(r.line) > maxHandshakeBytes {
-		r.line, r.full = r.line[:maxHandshakeBytes], true
-		return 0, io.EOF
-	}
-	return n, err
-}
-
-func (r *handshakeReader) complete() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.full
-}
-
-// text returns the first line, as far as there is one.
-func (r *handshakeReader) text() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.TrimSpace(string(r.line))
-}
-
-// Close has no effect: reap closes the pipe.
-func (r *handshakeReader) Close() error { return nil }
-
-// teeReader keeps the tail of the data that passes through it.
-type teeReader struct {
-	pipe *os.File
-	tail tail
-	once sync.Once
-	done chan struct{} // closed at the end
-}
-
-func (r *teeReader) Read(into []byte) (int, error) {
-	n, err := r.pipe.Read(into)
-	_, _ = r.tail.Write(into[:n]) // never fails
-	if err != nil {
-		r.once.Do(func() { close(r.done) })
-		err = io.EOF
-	}
-	return n, err
-}
-
-// Close has no effect: reap closes the pipe.
-func (r *teeReader) Close() error { return nil }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -21,12 +21,9 @@ func newHost(t testing.TB) *host.Host {
 	if err := build.Run(); err != nil {
 		t.Fatalf("building the runtime: %v", err)
 	}
-	programs, err := confine.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := host.New(dir, slog.New(slog.DiscardHandler), host.WithConfinement(programs))
-	t.Cleanup(func() { h.Close(); programs.Close() })
+	local := programs.New(programs.Config{PluginDir: dir})
+	h := host.New(dir, slog.New(slog.DiscardHandler), host.WithConfinement(programs.Runtimes{By: local}))
+	t.Cleanup(func() { h.Close(); local.Close() })
 	return h
 }
 

@@ -34,6 +34,11 @@ const (
 	kindGauge       kind = "gauge"
 	kindWatchMemory kind = "watch_memory"
 
+	kindStartRuntime  kind = "start_runtime"
+	kindStartUnpacker kind = "start_unpacker"
+	kindAwaitProgram  kind = "await_program"
+	kindKillProgram   kind = "kill_program"
+
 	kindCancel kind = "cancel" // of the request of the same number; it has no answer
 )
 
@@ -72,6 +77,11 @@ func blanks() map[kind]func() request {
 		kindEndPlace:    func() request { return new(endPlace) },
 		kindGauge:       func() request { return new(gauge) },
 		kindWatchMemory: func() request { return new(watchMemory) },
+
+		kindStartRuntime:  func() request { return new(startRuntime) },
+		kindStartUnpacker: func() request { return new(startUnpacker) },
+		kindAwaitProgram:  func() request { return new(awaitProgram) },
+		kindKillProgram:   func() request { return new(killProgram) },
 	}
 }
 

@@ -244,6 +244,11 @@ func TestRefusedRequestsLeaveTheConnection(t *testing.T) {
 		"a start of nothing":            {kind: "start", args: `{}`},
 		"a start with a specification":  {kind: "start", args: `{"id":"sbx_a","spec":{"root":"/"}}`},
 		"a start with a path for an id": {kind: "start", args: string(mustEncode(t, start{broker.StartRequest{ID: "../a"}}))},
+		"a path as a runtime":           {kind: "start_runtime", args: `{"name":"../sh","certificate":"-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n","log_level":"info"}`},
+		"a runtime with arguments":      {kind: "start_runtime", args: `{"name":"python","certificate":"","log_level":"info","args":["sh"]}`},
+		"a variable as a certificate":   {kind: "start_runtime", args: `{"name":"python","certificate":"LD_PRELOAD=/x","log_level":"info"}`},
+		"a path as an image":            {kind: "start_unpacker", args: `{"image":"../../root","file_bytes":1}`},
+		"another executor's program":    {kind: "kill_program", args: `{"program":1}`},
 		"an id that is no text":         {kind: "thaw", args: "{\"sandbox\":\"sbx_\xff\"}"},
 	} {
 		id++

@@ -55,10 +55,13 @@ func Versions(first plugin.Plugin) map[int]plugin.PluginSet {
 }
 
 // Spoken lists the versions for a message, such as "1" or "1 and 2".
-func Spoken() string {
+func Spoken() string { return List(" and ") }
+
+// List lists the versions with the separator between them.
+func List(separator string) string {
 	var list []string
 	for _, version := range slices.Sorted(maps.Keys(Versions(nil))) {
 		list = append(list, strconv.Itoa(version))
 	}
-	return strings.Join(list, " and ")
+	return strings.Join(list, separator)
 }

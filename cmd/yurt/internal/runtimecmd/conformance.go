@@ -30,7 +30,11 @@ language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fa
   yurt runtime test ./yurt-runtime-lua --template lua.hcl --json`,
 		Args: arguments.Between(1, 1, "the PATH of a runtime"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.host.Do(cmd.Context(), func(ctx context.Context) error { return a.testRuntime(ctx, args[0], f) })
+			real, name, err := findRuntime(args[0])
+			if err != nil {
+				return err
+			}
+			return a.host.Do(cmd.Context(), real, func(ctx context.Context) error { return a.testRuntime(ctx, name, f) })
 		},
 	}
 	cmd.Flags().StringVar(&f.run, "run", "", "run only the cases whose name matches this regular expression")
@@ -48,21 +52,16 @@ type verdict struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func (a *app) testRuntime(ctx context.Context, path string, f testFlags) error {
+func (a *app) testRuntime(ctx context.Context, name string, f testFlags) error {
 	chosen, err := regexp.Compile(f.run)
 	if err != nil {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--run", "it is no regular expression: %w", err)
 	}
-	pluginDir, name, err := a.isolateRuntime(path)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(pluginDir)
 	samples, err := conformance.ReadSamples(os.DirFS(f.samples))
 	if err != nil {
 		return err
 	}
-	node, err := a.host.Start(ctx, pluginDir)
+	node, err := a.host.Start(ctx)
 	if err != nil {
 		return cli.InitFailure(err)
 	}
@@ -86,27 +85,19 @@ func (a *app) testRuntime(ctx context.Context, path string, f testFlags) error {
 	return a.printVerdicts(ctx, target, cases)
 }
 
-// isolateRuntime returns a plugin directory with the runtime at path alone.
-func (a *app) isolateRuntime(path string) (dir, name string, err error) {
+// findRuntime returns the absolute path of the runtime at path, and its name.
+func findRuntime(path string) (real, name string, err error) {
 	name, ok := strings.CutPrefix(filepath.Base(path), plugins.BinaryPrefix)
 	if !ok || name == "" {
 		return "", "", yurt.Errorf(yurt.CodeInvalidArgument, "%s is not named as language runtimes are: %s and the language", path, plugins.BinaryPrefix)
 	}
-	real, err := filepath.Abs(path)
-	if err != nil {
+	if real, err = filepath.Abs(path); err != nil {
 		return "", "", cli.Unreadable(path, err)
 	}
 	if _, err := os.Stat(real); err != nil {
 		return "", "", cli.Unreadable(path, err)
 	}
-	if dir, err = os.MkdirTemp("", "yurt-runtime-test-"); err != nil {
-		return "", "", cli.Unreadable(os.TempDir(), err)
-	}
-	if err := os.Symlink(real, filepath.Join(dir, plugins.BinaryPrefix+name)); err != nil {
-		os.RemoveAll(dir)
-		return "", "", cli.Unreadable(dir, err)
-	}
-	return dir, name, nil
+	return real, name, nil
 }
 
 // runsIn makes a sandbox of the template and returns a function that runs executions in it.

@@ -16,10 +16,10 @@ import (
 type Host interface {
 	// Runtimes lists the runtimes that lie beside this binary.
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
-	// Do has do called in a process that may start a node, this one or a child of it.
-	Do(ctx context.Context, do func(context.Context) error) error
-	// Start starts a node that has the runtimes of a directory. The caller removes it.
-	Start(ctx context.Context, pluginDir string) (Node, error)
+	// Do has do called in a process that may start a node with the runtime at the path alone, this one or a child of it.
+	Do(ctx context.Context, path string, do func(context.Context) error) error
+	// Start starts that node. The caller removes it.
+	Start(ctx context.Context) (Node, error)
 }
 
 // Node runs executions in sandboxes, which end with it.

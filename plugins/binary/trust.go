@@ -1,4 +1,4 @@
-package host
+package binary
 
 import (
 	"fmt"
@@ -8,24 +8,25 @@ import (
 	"syscall"
 )
 
-// identity tells a file from the one that replaces it.
-type identity struct {
+// Identity tells a file from the one that replaces it.
+type Identity struct {
 	dev, ino uint64
 	size     int64
 	modified int64 // nanoseconds
 }
 
-func identify(info fs.FileInfo) identity {
-	id := identity{size: info.Size(), modified: info.ModTime().UnixNano()}
+// Identify returns the identity of a file.
+func Identify(info fs.FileInfo) Identity {
+	id := Identity{size: info.Size(), modified: info.ModTime().UnixNano()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		id.dev, id.ino = stat.Dev, stat.Ino
 	}
 	return id
 }
 
-// checkDir returns the real path of a plugin directory that only root and the current user can
+// CheckDir returns the real path of a plugin directory that only root and the current user can
 // change.
-func checkDir(dir string) (string, error) {
+func CheckDir(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
@@ -46,27 +47,27 @@ func checkDir(dir string) (string, error) {
 	return real, checkParents(real)
 }
 
-// checkBinary returns the real path and identity of a plugin's binary that only root and the
+// Check returns the real path and identity of a plugin's binary that only root and the
 // current user can change.
-func checkBinary(path string) (string, identity, error) {
+func Check(path string) (string, Identity, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", identity{}, err
+		return "", Identity{}, err
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return "", identity{}, err
+		return "", Identity{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return "", identity{}, fmt.Errorf("%s is not a regular file", real)
+		return "", Identity{}, fmt.Errorf("%s is not a regular file", real)
 	}
 	if info.Mode().Perm()&0o111 == 0 {
-		return "", identity{}, fmt.Errorf("%s is not executable; run chmod +x on it", real)
+		return "", Identity{}, fmt.Errorf("%s is not executable; run chmod +x on it", real)
 	}
 	if err := checkOwner(real, info); err != nil {
-		return "", identity{}, err
+		return "", Identity{}, err
 	}
-	return real, identify(info), checkParents(real)
+	return real, Identify(info), checkParents(real)
 }
 
 // checkOwner refuses a file that another user owns or every user may write.

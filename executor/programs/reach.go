@@ -1,0 +1,90 @@
+package programs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/plugins/binary"
+)
+
+// Runtimes starts language runtimes for the host of a plugin directory.
+type Runtimes struct{ By Requests }
+
+// StartRuntime starts a runtime.
+func (r Runtimes) StartRuntime(request binary.Request) (binary.Program, error) {
+	started, err := r.By.StartRuntime(request)
+	if err == nil {
+		err = check(started)
+	}
+	if err != nil {
+		return binary.Program{}, err
+	}
+	return binary.Program{
+		PID: started.PID, Stdout: started.Files[0], Stderr: started.Files[1], Dir: started.Files[2],
+		Wait: func() binary.End { return await(r.By, started.ID) },
+		Kill: func() { kill(r.By, started.ID) },
+	}, nil
+}
+
+// Unpackers starts unpackers for a store of images.
+type Unpackers struct{ By Requests }
+
+// StartUnpacker starts an unpacker.
+func (u Unpackers) StartUnpacker(image string, fileBytes int64) (confine.Piped, error) {
+	started, err := u.By.StartUnpacker(Unpacking{Image: image, FileBytes: fileBytes})
+	if err == nil {
+		err = check(started)
+	}
+	if err != nil {
+		return confine.Piped{}, err
+	}
+	return confine.Piped{
+		Stdin: started.Files[0], Stdout: started.Files[1], Stderr: started.Files[2],
+		Wait: func() error { return failure(await(u.By, started.ID)) },
+		Kill: func() { kill(u.By, started.ID) },
+	}, nil
+}
+
+// streams is how many files each program has.
+const streams = 3
+
+func check(p Program) error {
+	if len(p.Files) == streams {
+		return nil
+	}
+	descriptor.CloseAll(p.Files)
+	return fmt.Errorf("a program has %d files in place of %d", len(p.Files), streams)
+}
+
+// await waits for a program. A program whose end cannot be learned has ended with the broker.
+func await(by Requests, id uint64) binary.End {
+	end, err := by.AwaitProgram(context.Background(), id)
+	if err != nil {
+		return binary.End{Code: -1, Remark: err.Error()}
+	}
+	return end
+}
+
+// kill ends a program, which may have been waited for.
+func kill(by Requests, id uint64) { _ = by.KillProgram(id) }
+
+// failure is the end of a program as an error.
+func failure(end binary.End) error {
+	var err error
+	switch {
+	case end.Signal != 0:
+		err = fmt.Errorf("signal %d", end.Signal)
+	case end.Code != 0:
+		err = fmt.Errorf("exit status %d", end.Code)
+	}
+	switch {
+	case end.Remark == "":
+		return err
+	case err == nil:
+		return fmt.Errorf("%s", end.Remark)
+	default:
+		return fmt.Errorf("%w; %s", err, end.Remark)
+	}
+}
