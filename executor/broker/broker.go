@@ -20,6 +20,7 @@ type Broker interface {
 	Cgroups
 	RunCgroups
 	Insides
+	Processes
 	programs.Requests
 
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
@@ -44,6 +45,15 @@ type Insides interface {
 	Shows(sandboxID string, tree Tree) (bool, error)
 	// Listen returns a listener at a free port of the sandbox's loopback interface.
 	Listen(sandboxID string) (net.Listener, error)
+}
+
+// Processes is the requests about single processes of a sandbox.
+type Processes interface {
+	// Signal sends a signal to one process of a sandbox's runs. For another process, also one that has its number by now, it fails with
+	// [yurt.CodeProcessNotFound].
+	Signal(sandboxID string, process procid.ID, signal yurt.Signal) error
+	// KillInit ends the init of a sandbox, and with it all other processes there.
+	KillInit(sandboxID string) error
 }
 
 // Place is a directory that every sandbox has.

@@ -159,7 +159,9 @@ func testRequestsNameASandbox(t *testing.T, b subject, groups *cgroup.Manager) {
 			_, err := b.Open(id, broker.Root)
 			return err
 		},
-		"Mount": func(id string) error { return b.Mount(id, broker.Tree{View: "python"}) },
+		"Signal":   func(id string) error { return b.Signal(id, processOf(t, os.Getpid()), yurt.SignalKill) },
+		"KillInit": b.KillInit,
+		"Mount":    func(id string) error { return b.Mount(id, broker.Tree{View: "python"}) },
 		"Shows": func(id string) error {
 			_, err := b.Shows(id, broker.Tree{View: "python"})
 			return err

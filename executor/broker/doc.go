@@ -13,5 +13,5 @@
 //
 // The node's own programs, which are language runtimes and the unpacker of images, are started by their names, see [programs.Requests].
 //
-// One kind of privileged call remains outside: signals to processes of sandboxes go through descriptors of these processes.
+// The privileged calls that remain outside are in docs/adr/0023-a-broker-of-its-own.md.
 package broker

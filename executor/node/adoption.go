@@ -80,7 +80,7 @@ func (a *adopter) adopt(s *Handle) {
 		one.err = sandbox.ErrShuttingDown()
 	default:
 		a.node.died(s, "it could not be taken over: "+err.Error())
-		_ = s.Process.Kill()
+		_ = a.node.broker.KillInit(s.ID())
 		one.err = s.CheckUsable()
 	}
 }

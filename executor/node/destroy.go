@@ -54,7 +54,7 @@ func (n *Node) DestroySandbox(ctx context.Context, id string) error {
 	// A sandbox without a record or an init is not adopted again, even if this process ends now. Errors do not matter: a sandbox
 	// that has lost both already is removed all the same.
 	_ = os.Remove(s.Path(sandbox.RecordFile))
-	_ = s.Process.Kill()
+	_ = n.broker.KillInit(s.ID())
 	return nil
 }
 

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
 // maxArgsShown bounds the arguments of a process that are shown, in bytes.
@@ -44,13 +42,11 @@ func (s *Sandbox) SignalProcess(pid int, signal yurt.Signal) error {
 	if at < 0 {
 		return noProcess(pid)
 	}
-	process, err := unix.PidfdOpen(found[at].host, 0)
+	process, err := procid.Of(found[at].host)
 	if err != nil {
 		return noProcess(pid)
 	}
-	defer unix.Close(process)
-	// Either the number has belonged to this process all along, or the process of the
-	// descriptor is gone and the signal cannot hit another.
+	// Either the number has belonged to this process all along, or the process of the identity is gone and gets no signal.
 	again, err := s.findProcesses()
 	if err != nil {
 		return err
@@ -61,10 +57,11 @@ func (s *Sandbox) SignalProcess(pid int, signal yurt.Signal) error {
 	if at2 := slices.IndexFunc(again, isIt); at2 < 0 || again[at2].host != found[at].host {
 		return noProcess(pid)
 	}
-	if err := unix.PidfdSendSignal(process, syscall.Signal(signal), nil, 0); err != nil {
+	err = s.Broker.Signal(s.ID(), process, signal)
+	if yurt.CodeOf(err) == yurt.CodeProcessNotFound {
 		return noProcess(pid)
 	}
-	return nil
+	return err
 }
 
 func noProcess(pid int) error {

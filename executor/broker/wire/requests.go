@@ -21,6 +21,8 @@ const (
 	kindMount       kind = "mount"
 	kindShows       kind = "shows"
 	kindListen      kind = "listen"
+	kindSignal      kind = "signal"
+	kindKillInit    kind = "kill_init"
 	kindFreeze      kind = "freeze"
 	kindThaw        kind = "thaw"
 	kindEnd         kind = "end"
@@ -65,6 +67,8 @@ func blanks() map[kind]func() request {
 		kindMount:       func() request { return new(mount) },
 		kindShows:       func() request { return new(shows) },
 		kindListen:      func() request { return new(listen) },
+		kindSignal:      func() request { return new(signal) },
+		kindKillInit:    func() request { return new(killInit) },
 		kindFreeze:      func() request { return new(freeze) },
 		kindThaw:        func() request { return new(thaw) },
 		kindEnd:         func() request { return new(end) },
