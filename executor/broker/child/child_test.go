@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +53,8 @@ func play(part string) error {
 		return playWaiting()
 	case "powerful":
 		return sayPower()
+	case "taken over":
+		return playTakenOver()
 	default:
 		return errors.New("it has given up")
 	}
@@ -121,7 +124,83 @@ func sayPower() error {
 		return err
 	}
 	fmt.Print(sets(status))
+	_, text, _ := strings.Cut(string(status), "NoNewPrivs:\t")
+	fmt.Println("NoNewPrivs", text[:1])
 	return nil
+}
+
+// playTakenOver tries to get at files and processes that are not its own, and says how each attempt went. The canary is in /root. An
+// attempt that succeeds leaves the host as it was.
+func playTakenOver() error {
+	canary, broker := os.Getenv("YURT_TEST_CANARY"), strconv.Itoa(os.Getppid())
+	place, err := os.MkdirTemp("", "yurt-test-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(place)
+	runtime.LockOSThread() // with which a success would end
+	for _, attempt := range []struct {
+		name string
+		err  func() error
+	}{
+		{"mount the canary", func() error { return mountAndUndo(canary, place, "", unix.MS_BIND) }},
+		{"mount a file system", func() error { return mountAndUndo("x", place, "tmpfs", 0) }},
+		{"clone a mount", func() error {
+			tree, err := unix.OpenTree(unix.AT_FDCWD, canary, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+			if err == nil {
+				unix.Close(tree)
+			}
+			return err
+		}},
+		{"make a namespace", func() error { return unix.Unshare(unix.CLONE_NEWNS) }},
+		{"enter a namespace", func() error { return enter("/proc/" + broker + "/ns/mnt") }},
+		{"open by a handle", func() error { return openByHandle(canary) }},
+		{"trace the broker", func() error { return unix.PtraceSeize(os.Getppid()) }}, // which does not stop it
+		{"write to the broker", func() error {
+			memory, err := os.OpenFile("/proc/"+broker+"/mem", os.O_RDWR, 0)
+			if err == nil {
+				memory.Close()
+			}
+			return err
+		}},
+	} {
+		fmt.Printf("%s: %v\n", attempt.name, attempt.err())
+	}
+	return nil
+}
+
+func mountAndUndo(source, at, kind string, flags uintptr) error {
+	if err := unix.Mount(source, at, kind, flags, ""); err != nil {
+		return err
+	}
+	return unix.Unmount(at, unix.MNT_DETACH)
+}
+
+// openByHandle opens a directory as no path leads to it.
+func openByHandle(path string) error {
+	handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+	if err != nil {
+		return err
+	}
+	root, err := unix.Open("/root", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	file, err := unix.OpenByHandleAt(root, handle, unix.O_RDONLY|unix.O_CLOEXEC)
+	if err == nil {
+		unix.Close(file)
+	}
+	return err
+}
+
+func enter(namespace string) error {
+	file, err := os.Open(namespace)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(file.Fd()), unix.CLONE_NEWNS))
 }
 
 // playHostile sends the broker a message of no form.
@@ -293,12 +372,39 @@ func TestExecutorHasNoOtherCapabilities(t *testing.T) {
 			t.Errorf("the broker has the set %q too, which is to be larger", line)
 		}
 	}
+	if line, err := lines.ReadString('\n'); line != "NoNewPrivs 1\n" {
+		t.Errorf("the executor says %q, %v", line, err)
+	}
 	after, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if sets(before) != sets(after) {
 		t.Errorf("the broker had\n%sand has\n%s", sets(before), sets(after))
+	}
+}
+
+// TestTakenOverExecutorMountsNothing: it reaches neither mounts of the host nor its broker.
+func TestTakenOverExecutorMountsNothing(t *testing.T) {
+	_, by, _ := node(t)
+	canary, err := os.MkdirTemp("/root", "yurt-canary-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(canary) })
+	t.Setenv("YURT_TEST_CANARY", canary)
+	lines, _, ended := run(t, by, "taken over")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(line, unix.EPERM.Error()) && !strings.Contains(line, unix.EACCES.Error()) {
+			t.Errorf("it was not refused to %s", line)
+		}
 	}
 }
 

@@ -11,22 +11,19 @@ import (
 // Capabilities are those that the executor has of its broker's, by the calls that need them. It has no other from its first instruction on.
 func Capabilities() []uintptr {
 	return []uintptr{
-		// Language runtimes and the unpacker, as users of their own: executor/confine.
-		unix.CAP_SYS_ADMIN, // their namespaces and mounts
-		unix.CAP_SETUID, unix.CAP_SETGID,
-		unix.CAP_SETPCAP,    // they have no capability
-		unix.CAP_SYS_PTRACE, // they are stopped until they have lost theirs; and files of processes of sandboxes in /proc
-		// Signals to processes of sandboxes, and to those programs.
-		unix.CAP_KILL,
+		unix.CAP_SETUID, unix.CAP_SETGID, // files as the user of a sandbox: setfsuid
 		// Files of sandboxes, layers and images, which have owners of their own, and files that users name.
-		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID,
+		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID,
 		unix.CAP_SYS_RESOURCE,     // the part of a full disk that ext4 keeps for root; and the own score for the end of memory
 		unix.CAP_NET_BIND_SERVICE, // an operator may choose port 443
 	}
 }
 
-// shed takes all other capabilities from the programs that the calling thread starts, for good.
+// shed takes all other capabilities from the programs that the calling thread starts, for good, and the way to get any by a set-uid program.
 func shed() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("giving up new privileges: %w", err)
+	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clearing the ambient capabilities: %w", err)
 	}
