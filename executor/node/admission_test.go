@@ -12,12 +12,15 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// crowd has 200 callers create a small sandbox each, and returns how many were made and refused.
+// callersOfACrowd is many times what a node makes at a time, and few enough for their sandboxes to be made within seconds.
+const callersOfACrowd = 80
+
+// crowd has as many callers create a small sandbox each, and returns how many were made and refused.
 func crowd(t *testing.T, e *executor.Executor) (made, refused int) {
 	t.Helper()
 	var mu sync.Mutex
 	var callers sync.WaitGroup
-	for range 200 {
+	for range callersOfACrowd {
 		callers.Go(func() {
 			spec := testutil.Spec()
 			spec.Resources = yurt.Resources{CPU: 0.1, Memory: 16 << 20, Disk: 1 << 20, PIDs: 8}
@@ -49,15 +52,15 @@ func limited(t *testing.T, change func(*executor.Config)) *executor.Executor {
 }
 
 func TestCreatesWaitForEachOther(t *testing.T) {
-	e := limited(t, func(c *executor.Config) { c.MaxCreates, c.MaxQueue = 3, 197 })
-	if made, refused := crowd(t, e); made != 200 || refused != 0 {
+	e := limited(t, func(c *executor.Config) { c.MaxCreates, c.MaxQueue = 3, callersOfACrowd-3 })
+	if made, refused := crowd(t, e); made != callersOfACrowd || refused != 0 {
 		t.Errorf("%d sandboxes were made, %d refused", made, refused)
 	}
 }
 
 func TestSandboxesBeyondTheLimitAreRefused(t *testing.T) {
 	e := limited(t, func(c *executor.Config) { c.MaxSandboxes = 20 })
-	if made, refused := crowd(t, e); made != 20 || refused != 180 {
+	if made, refused := crowd(t, e); made != 20 || refused != callersOfACrowd-20 {
 		t.Errorf("%d sandboxes were made, %d refused", made, refused)
 	}
 	list, err := e.Sandboxes(t.Context())
@@ -76,7 +79,7 @@ func TestSandboxesBeyondTheLimitAreRefused(t *testing.T) {
 func TestCreatesThatWouldWaitTooLongAreRefused(t *testing.T) {
 	e := limited(t, func(c *executor.Config) { c.MaxCreates, c.MaxQueue = 1, 5 })
 	made, refused := crowd(t, e)
-	if made < 6 || refused == 0 || made+refused != 200 {
+	if made < 6 || refused == 0 || made+refused != callersOfACrowd {
 		t.Errorf("%d sandboxes were made, %d refused", made, refused)
 	}
 	// A caller that gives up leaves its place to others.
