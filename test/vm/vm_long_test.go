@@ -15,6 +15,8 @@ import (
 // otherTests are the executor's tests that run in the machine beside the short ones.
 func otherTests() []string {
 	return []string{
+		"TestSystemCallFilter",                        // clone3 for init alone
+		"TestLayer",                                   // namespaces and a cgroup by one clone3
 		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
 		"TestForksHaveCgroupsOfTheirOwn",              // those of forks
 		"TestShareOfCPU",                              // cpu.max

@@ -20,8 +20,6 @@ func shortTests() []string {
 		"TestCommandResult",             // processes born in their cgroup, and failing starts
 		"TestForksAreLimited",           // runs in cgroups of their own, which end with them
 		"TestIsolation",                 // cgroup namespace, device rules, no inherited state
-		"TestSystemCallFilter",          // clone3 for init alone
-		"TestLayer",                     // namespaces and a cgroup by one clone3
 		"TestTimeoutEndsTheWholeTree",   // cgroup.kill
 		"TestPausedSandboxStandsStill",  // cgroup.freeze
 		"TestMemoryLimit",               // memory.max, memory.events, memory.peak
