@@ -40,8 +40,6 @@ REQUESTS = os.path.join(HERE, "requests")
 CONTROL = 3
 SELF = sys._getframe().f_code.co_filename
 
-MAX_ENVELOPE = 8 << 20  # bytes of a result
-MAX_DISPLAYS = 256  # of an execution; the host drops further ones
 MAX_DISPLAY = 15 << 20  # bytes of one: the host takes 16 MiB for an execution
 MAX_TYPES = 32  # of a display
 MAX_TYPE = 128  # characters of one's name
