@@ -33,7 +33,6 @@ EXTENSIONS = {"autoreload", "storemagic", "tensorboard"}
 WITH_IPYTHON = 'with IPython in the template (dependencies = { python = ["ipython"] }) all magics of IPython are there'
 UNITS = ("s", 1), ("ms", 1e3), ("μs", 1e6), ("ns", 1e9)
 LEAST = 0.2  # seconds that a run of %timeit takes
-TYPES_ONLY = ("module", "function", "type")
 
 
 def line(*names):
