@@ -58,11 +58,14 @@ func startCluster(p *place, warm int) (*onCluster, error) {
 }
 
 // full waits until every slot of the pool has its sandbox.
-func (c *onCluster) full() error {
-	ctx, cancel := context.WithTimeout(c.p.ctx, poolPatience)
+func (c *onCluster) full() error { return poolFull(c.p, c.client, c.warm) }
+
+// poolFull waits until the pool has so many sandboxes.
+func poolFull(p *place, client *yurtclient.Client, warm int) error {
+	ctx, cancel := context.WithTimeout(p.ctx, poolPatience)
 	defer cancel()
 	for {
-		pools, err := c.client.Pools(ctx)
+		pools, err := client.Pools(ctx)
 		if err != nil {
 			return err
 		}
@@ -72,13 +75,13 @@ func (c *onCluster) full() error {
 				ready = pool.Ready
 			}
 		}
-		if ready >= c.warm {
+		if ready >= warm {
 			return nil
 		}
 		select {
 		case <-time.After(poolLook):
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d are ready: %w", ready, c.warm, ctx.Err())
+			return fmt.Errorf("%d of %d are ready: %w", ready, warm, ctx.Err())
 		}
 	}
 }

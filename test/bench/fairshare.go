@@ -25,8 +25,11 @@ const (
 
 // fairShare is the wait of a create at the node, while 1,000 creates of another tenant wait there.
 func fairShare(p *place, n int) (Row, error) {
-	server, err := startTenants(p)
+	server, err := startTenants(p, "server", "--max-queue", "1100", "--max-sandboxes", "1200", "--memory-overcommit", "1000")
 	if err != nil {
+		return Row{}, err
+	}
+	if _, err := server.operator.SetPool(p.ctx, clusterTemplate, yurt.PoolSize{}.Change()); err != nil {
 		return Row{}, err
 	}
 	crowd, err := server.tenant(p.ctx, "crowd")
@@ -84,12 +87,13 @@ func createAndEnd(ctx context.Context, client *yurtclient.Client) (map[string]fl
 
 // tenants is a server that asks for keys.
 type tenants struct {
-	url  string
-	keys yurtclient.Keys // of the operator
+	url      string
+	operator *yurtclient.Client
 }
 
-func startTenants(p *place) (*tenants, error) {
-	program, state := filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server")
+// startTenants starts a server in directories of that name.
+func startTenants(p *place, name string, settings ...string) (*tenants, error) {
+	program, state := filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, name)
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
@@ -97,23 +101,19 @@ func startTenants(p *place) (*tenants, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the first key: %w", err)
 	}
-	server, err := devserver.Run(p.ctx, program, state, "dev", "--listen", "127.0.0.1:0", "--run-dir", p.runDir, "--require-keys",
-		"--max-queue", "1100", "--max-sandboxes", "1200", "--memory-overcommit", "1000")
+	settings = append([]string{"dev", "--listen", "127.0.0.1:0", "--run-dir", filepath.Join(p.runDir, name), "--require-keys"}, settings...)
+	server, err := devserver.Run(p.ctx, program, state, settings...)
 	if err != nil {
 		return nil, err
 	}
 	p.cleanup(server.Stop)
-	admin, err := yurtclient.New(server.URL, yurtclient.WithAPIKey(strings.TrimSpace(string(made))))
-	if err != nil {
-		return nil, err
-	}
-	_, err = admin.SetPool(p.ctx, clusterTemplate, yurt.PoolSize{}.Change())
-	return &tenants{url: server.URL, keys: admin.Keys()}, err
+	operator, err := yurtclient.New(server.URL, yurtclient.WithAPIKey(strings.TrimSpace(string(made))))
+	return &tenants{url: server.URL, operator: operator}, err
 }
 
 // tenant returns a client with a key of its own.
 func (t *tenants) tenant(ctx context.Context, name string) (*yurtclient.Client, error) {
-	_, secret, err := t.keys.Create(ctx, yurtclient.CreateKeyRequest{Tenant: name, Scopes: []access.Scope{access.SessionsRead, access.SessionsWrite}})
+	_, secret, err := t.operator.Keys().Create(ctx, yurtclient.CreateKeyRequest{Tenant: name, Scopes: []access.Scope{access.SessionsRead, access.SessionsWrite}})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a key of tenant %s", name), err)
 	}

@@ -46,6 +46,10 @@ func benches() []bench {
 			goal: goal{"1,000 creates of a tenant delay another's by ≤ 2", func(r Row) bool { return r.P50 <= 2*r.Peers[crowdPeer].P50 }},
 		},
 		{
+			name: "create-keyed", n: 200, pause: isolated, prepare: createKeyed,
+			goal: goal{"p50 ≤ without a key + 0.3 ms", func(r Row) bool { return r.P50 <= r.Peers[keylessPeer].P50+0.3 }},
+		},
+		{
 			name: "sdk-python", n: 200, pause: isolated, prepare: sdkPython,
 			goal: goal{"p50 ≤ a raw request + 1 ms", func(r Row) bool { return r.P50 <= r.Peers["http.client"].P50+1 }},
 		},
