@@ -28,14 +28,14 @@ type (
 	}
 	setQuotasInput struct {
 		httpapi.JSONBody[quotasBody]
-		Tenant string `path:"tenant" maxLength:"40" doc:"The tenant." example:"acme"`
+		Tenant string `path:"tenant" maxLength:"40" pattern:"^[a-z0-9][a-z0-9-]*$" patternDescription:"lower-case letters, digits and dashes, not a dash first" doc:"The tenant." example:"acme"`
 	}
 	usageInput struct {
-		Tenant string `query:"tenant" maxLength:"40" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
+		Tenant string `query:"tenant" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" patternDescription:"lower-case letters, digits and dashes, not a dash first" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
 	}
 	usageOutput  struct{ Body access.TenantUsage }
 	samplesInput struct {
-		Tenant    string `query:"tenant" maxLength:"40" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
+		Tenant    string `query:"tenant" maxLength:"40" pattern:"^([a-z0-9][a-z0-9-]*)?$" patternDescription:"lower-case letters, digits and dashes, not a dash first" doc:"The tenant. Default: the caller's tenant; an operator can name another."`
 		SessionID string `query:"session_id" maxLength:"68" doc:"Return the usage of this session instead of the tenant's."`
 	}
 	samplesOutput    struct{ Body access.UsageHistory }

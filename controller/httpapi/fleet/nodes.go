@@ -28,10 +28,10 @@ type (
 		NextCursor string          `json:"next_cursor" doc:"Cursor of the next page; empty on the last page."`
 	}
 	nodeInput struct {
-		Node string `path:"node" doc:"Name of the node." example:"node-1"`
+		Node string `path:"node" minLength:"1" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" patternDescription:"printable characters" doc:"Name of the node." example:"node-1"`
 	}
 	drainInput struct {
-		Node string `path:"node" doc:"Name of the node." example:"node-1"`
+		Node string `path:"node" minLength:"1" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" patternDescription:"printable characters" doc:"Name of the node." example:"node-1"`
 		httpapi.JSONBody[drainBody]
 	}
 	drainBody struct {

@@ -26,6 +26,7 @@ RULES = [
     # A cursor must come from a list. Only the server knows its format.
     ("list-(?!files).*", "cursor", "^this is no cursor of this list"),
     # A duration can be text, such as 90s, whose range no pattern can express.
+    (TEMPLATES, r".*timeout", "is beyond what a duration can hold"),
     ("create-token|create-key", "expires_in", "^give from 1s to |^the value is beyond what a duration can hold"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
@@ -46,7 +47,7 @@ RULES = [
     (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
     ("push-templates", "extends", "is not among the templates$"),
     ("push-templates", "preload", "modules are loaded by a runtime, and the template has none"),
-    (TEMPLATES, r"(dependencies|kernels)\[.*", "is none of the template's runtimes"),
+    (TEMPLATES, r"(dependencies|kernels)[.[].*", "is none of the template's runtimes"),
     (TEMPLATES, r"runtimes\[\d+\]", "is in the list twice"),
     (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
     # The cursor must be within the code.
