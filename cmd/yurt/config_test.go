@@ -256,7 +256,7 @@ func TestBrokerTakesOverLevel(t *testing.T) {
 	}
 	log := &serverlog.Flags{Level: new(slog.LevelVar)}
 	hangups, passed := make(chan os.Signal), make(chan os.Signal, 1)
-	go a.passHangups(t.Context(), a.takesOver("executor", slog.New(slog.DiscardHandler), log, reloads{}), hangups, passed)
+	go passHangups(t.Context(), a.takesOver("executor", slog.New(slog.DiscardHandler), log, reloads{}), hangups, passed)
 	for _, step := range []struct {
 		text string
 		want slog.Level
