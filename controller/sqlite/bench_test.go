@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
 // processor is the processor time that the process has had.
@@ -49,4 +51,31 @@ func BenchmarkExecution(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+// BenchmarkCreate measures the store's part of a create by a tenant without quotas, and with all of them.
+func BenchmarkCreate(b *testing.B) {
+	many, cores, bytes := 1<<30, 1e6, yurt.Size(1<<50)
+	for name, quotas := range map[string]access.Quotas{
+		"free":    {},
+		"bounded": {Sessions: &many, CreatesPerMinute: &many, CPU: &cores, Memory: &bytes, Disk: &bytes, Executions: &many, Storage: &bytes},
+	} {
+		b.Run(name, func(b *testing.B) {
+			store := open(b, filepath.Join(b.TempDir(), "yurt.db"))
+			if name == "bounded" {
+				if err := sqlite.Quotas(store).SetQuotas(b.Context(), "acme", quotas); err != nil {
+					b.Fatal(err)
+				}
+			}
+			before := processor(b)
+			for b.Loop() {
+				s := someSession()
+				s.ID, s.Tenant, s.CreatedAt = yurt.NewSessionID(), "acme", time.Now()
+				if err := store.CreateSession(b.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
 }
