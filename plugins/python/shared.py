@@ -17,6 +17,10 @@ class Sources:
 
     def keep(self, filename, source):
         self.text = source
+        self.add(filename, source)
+
+    def add(self, filename, source):
+        """Keeps the code of another name."""
         # Without a modification time, linecache never reads the file.
         self.entries[filename] = (len(source), None, source.splitlines(True), filename)
         for linecache in self.readers:

@@ -412,6 +412,12 @@ class ZMQInteractiveShell:
     ast_node_interactivity = "last_expr"
     autoawait = True
 
+    def __getattr__(self, name):
+        text = "%r object has no attribute %r" % (type(self).__name__, name)
+        if not name.startswith("_"):
+            text += " in Yurt's own kernel; " + host.magics_part().WITH_IPYTHON
+        raise AttributeError(text)
+
     def begin(self):
         self.events = Events()
         self.given = {"line": {}, "cell": {}}  # the user's magics
@@ -584,11 +590,14 @@ def compiled(source):
     """The code of a part of the cell, with the cell's name and line numbers: the body and the last expression."""
     whole = host.SOURCES.text
     at = whole.rfind(source.rstrip("\n")) if source.strip() else -1
+    before = whole[: max(at, 0)].rpartition("\n")[2]
+    if before.strip() and "%" not in before:  # an argument of run_cell
+        at = -1
     padding = "\n" * whole.count("\n", 0, at) if at > 0 else ""
     filename = "<cell %d>" % host.KERNEL.count
     if at < 0:
         filename = "<part of cell %d>" % host.KERNEL.count
-        host.SOURCES.entries[filename] = (len(source), None, source.splitlines(True), filename)
+        host.SOURCES.add(filename, source)
     return host.KERNEL.compile(padding + source, filename, None)[:2]
 
 

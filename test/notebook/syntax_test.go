@@ -138,6 +138,16 @@ func TestSyntaxOfOurOwn(t *testing.T) {
 	if r := s.fails(t, "UsageError", "%debug"); !strings.Contains(r.Error.Message, "as stdin of the request") {
 		t.Errorf("%%debug without commands: %+v", r.Error)
 	}
+	if r := s.fails(t, "AttributeError", "get_ipython().prefilter_manager"); !strings.Contains(r.Error.Message, "IPython in the template") {
+		t.Errorf("a part of the shell that is missing: %q, want the way to IPython's own", r.Error.Message)
+	}
+	s.run(t, "def later():\n    return [][0]\nTrue")
+	if r := s.fails(t, "IndexError", "code = 'def inner():\\n    return later()\\ninner()'\nget_ipython().run_line_magic('time', code)"); !strings.Contains(strings.Join(r.Error.Stacktrace, "\n"), "return later()") {
+		t.Errorf("an error in a part of a cell has the stack %q, want its line return later()", r.Error.Stacktrace)
+	}
+	if r := s.run(t, "get_ipython().run_cell('1/0').success"); string(r.Result) != "false" || !strings.Contains(r.Stderr, "    1/0\n") {
+		t.Errorf("a failed cell in a cell: result %s, stderr %q; want false, and the line of the inner cell", r.Result, r.Stderr)
+	}
 	s.prints(t, "1\n2\n", "%%timeit -n1 -r1 -q k = 1\nprint(k); print(k + 1)")
 	if r := s.run(t, "%time 40 + 2"); string(r.Result) != "42" || !strings.HasPrefix(r.Stdout, "CPU times: user ") || !strings.Contains(r.Stdout, "\nWall time: ") {
 		t.Errorf("%%time: result %s, stdout %q", r.Result, r.Stdout)

@@ -91,7 +91,7 @@ def last_line(trace):
 
 
 def users(filename):
-    return filename.startswith(("<cell ", WORKSPACE + "/")) and "site-packages" not in filename
+    return filename.startswith(("<cell ", "<part of cell ", WORKSPACE + "/")) and "site-packages" not in filename
 
 
 def message(error):

@@ -30,7 +30,7 @@ NOT_SUPPORTED = {
     "bookmark": "keep the directory in a variable and use %cd $variable",
 }
 EXTENSIONS = {"autoreload", "storemagic", "tensorboard"}
-WITH_IPYTHON = 'with IPython in the template (dependencies = { python = ["ipython"] }) all magics of IPython are there'
+WITH_IPYTHON = 'with IPython in the template (dependencies = { python = ["ipython"] }) all of IPython is there'
 UNITS = ("s", 1), ("ms", 1e3), ("μs", 1e6), ("ns", 1e9)
 LEAST = 0.2  # seconds that a run of %timeit takes
 
