@@ -2,6 +2,7 @@ package cfamily
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/yurtrun/yurt/plugins/compiled"
@@ -22,7 +23,18 @@ func (r Runtime) wrap(code string) string {
 		}
 		fmt.Fprintf(to, "#line %d \"%s\"\n%s\n", piece.Line, r.snippet, piece.Indented())
 	}
-	return r.headers + includeNamed(r.named, blank) + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
+	return r.headers + includeNamed(r.named, blank) + r.namespace(blank) + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
+}
+
+// stream finds the name of a stream of C++.
+var stream = regexp.MustCompile(`\b(cout|cin|cerr)\b`)
+
+// namespace makes the names of std known in a snippet that uses its streams without naming it.
+func (r Runtime) namespace(blank string) string {
+	if r.named == nil || strings.Contains(blank, "std") || !stream.MatchString(blank) {
+		return ""
+	}
+	return "using namespace std;\n"
 }
 
 func topLevel(piece compiled.Piece) bool {

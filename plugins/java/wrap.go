@@ -41,23 +41,63 @@ const imports = "import java.io.*; import java.math.*; import java.net.*; import
 //
 // A snippet has the imports of JShell too. One that imports another whole package has its own
 // alone: a name that is in both would be ambiguous.
+//
+// Methods and sealed types before or after the statements cannot be in a method. They become members of the
+// class, and the statements a method of an object, so that the members need not be static.
 func wrap(code string) program {
 	o := survey(code)
 	if o.mainMethod || o.types > 0 && o.others == 0 {
 		return program{code: code, packageName: packageOf(code), class: o.class, mainClass: o.mainClass}
 	}
 	open, end := "public class Main { public static void main(String[] args) throws Exception {", "\n}}\n"
+	body := code[o.header:]
 	if o.mainOutside {
 		open, end = "public class Main {", "\n}\n"
+	} else if from, to, ok := statements(code, o.header); ok {
+		open, end = "public class Main { public static void main(String[] args) throws Exception { new Main().run(args); }", "\n}\n"
+		body = code[o.header:from] + " void run(String[] args) throws Exception {" + code[from:to] + "}" + code[to:]
 	}
 	if onlyKnownPackages(code[:o.header]) {
 		open = imports + open
 	}
 	return program{
-		code:        code[:o.header] + open + code[o.header:] + end,
+		code:        code[:o.header] + open + body + end,
 		packageName: packageOf(code), class: defaultClass, mainClass: defaultClass,
 		inserted: compiled.Inserted(defaultClass+".java", code[:o.header], open),
 	}
+}
+
+// statements returns the begin and the end of the statements behind the header, without the declarations before
+// and after them. It reports whether one of these can only be a member of a class.
+func statements(code string, header int) (from, to int, ok bool) {
+	blank := compiled.Blank(code, compiled.Dialect{Triple: true})
+	from = -1
+	at := 0
+	for _, piece := range (compiled.Splitter{}).Split(code, blank) {
+		begin := at
+		at += len(piece.Text)
+		name, _ := typeName(piece)
+		switch {
+		case begin < header:
+		case name != "":
+			ok = ok || slices.Contains(piece.Words, "sealed")
+		case piece.DefinesFunction():
+			ok = true
+		case from < 0:
+			from, to = begin, at
+		default:
+			to = at
+		}
+	}
+	if from < 0 {
+		return 0, 0, false
+	}
+	return max(header, codeEnd(blank, from)), codeEnd(blank, to), ok
+}
+
+// codeEnd is the end of the last code before a place. A comment there would hide text that is inserted behind it.
+func codeEnd(blank string, at int) int {
+	return len(strings.TrimRightFunc(blank[:at], unicode.IsSpace))
 }
 
 var wholePackage = regexp.MustCompile(`import\s+[\w.]+\.\*\s*;`)
