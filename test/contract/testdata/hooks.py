@@ -46,7 +46,7 @@ RULES = [
     # Made-up text is no HCL.
     (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
     ("push-templates", "extends", "is not among the templates$"),
-    ("push-templates", "preload", "modules are loaded by a runtime, and the template has none"),
+    (TEMPLATES, "preload", "modules are loaded by a runtime, and the template has none"),
     (TEMPLATES, r"(dependencies|kernels)[.[].*", "is none of the template's runtimes"),
     (TEMPLATES, r"runtimes\[\d+\]", "is in the list twice"),
     (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
