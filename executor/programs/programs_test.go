@@ -92,7 +92,7 @@ func TestUnpackerHasOneImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(started.Files[0], "order\n"); err != nil {
+	if _, err := started.Files[0].WriteString("order\n"); err != nil {
 		t.Fatal(err)
 	}
 	end, err := local.AwaitProgram(t.Context(), started.ID)

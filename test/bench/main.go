@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 // measureAll measures the rows that the pattern picks, each in a place of its own.
 func measureAll(ctx context.Context, pattern *regexp.Regexp, bin string, quick bool) ([]Row, error) {
 	var rows []Row
-	for _, bench := range slices.Concat(benches(), kernelBenches(), codeBenches(), nomadBenches(), clusterBenches()) {
+	for _, bench := range slices.Concat(nodeBenches(), doorBenches(), pythonBenches(), kernelBenches(), codeBenches(), nomadBenches(), clusterBenches()) {
 		if !pattern.MatchString(bench.name) {
 			continue
 		}

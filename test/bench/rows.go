@@ -9,8 +9,8 @@ const isolated = 60 * time.Millisecond
 // megabyte is 10⁶ bytes, in the KiB of rows about memory.
 const megabyte = 1e6 / 1024.0
 
-// benches are the rows, each with the goal that it is held to.
-func benches() []bench {
+// nodeBenches are the rows of the executor. Each row has the goal that it is held to.
+func nodeBenches() []bench {
 	return []bench{
 		{
 			name: "sandbox-create", n: 60, pause: isolated, prepare: sandboxCreate,
@@ -40,6 +40,12 @@ func benches() []bench {
 			name: "stdout-throughput", n: 10, pause: isolated, prepare: stdoutThroughput,
 			goal: goal{"1 GB in ≤ 1000 ms", func(r Row) bool { return r.P50 <= 1000 }},
 		},
+	}
+}
+
+// doorBenches are the rows of the API and its clients.
+func doorBenches() []bench {
+	return []bench{
 		{name: "rest-command", n: 200, pause: isolated, prepare: restCommand, goal: goal{"p50 ≤ 4 ms", func(r Row) bool { return r.P50 <= 4 }}},
 		{
 			name: "fair-share", n: 100, measure: fairShare,
@@ -61,6 +67,12 @@ func benches() []bench {
 			name: "mcp-run-code", n: 200, pause: isolated, prepare: mcpRunCode,
 			goal: goal{"p50 ≤ the same by REST + 1.5 ms", func(r Row) bool { return r.P50 <= r.Peers["REST"].P50+1.5 }},
 		},
+	}
+}
+
+// pythonBenches are the rows of Python and of handlers.
+func pythonBenches() []bench {
+	return []bench{
 		{
 			name: "python-stateless", n: 100, pause: isolated, prepare: restCodePython,
 			goal: goal{"p50 ≤ 8 ms, and ≤ python3 -c + 1 ms", func(r Row) bool { return r.P50 <= 8 && r.P50 <= r.Peers["python3 -c"].P50+1 }},
