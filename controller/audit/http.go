@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"path"
 	"strings"
@@ -52,9 +54,28 @@ func (l *Log) Serve(w http.ResponseWriter, r *http.Request, operation, requestID
 	}
 	a := &answer{ResponseWriter: w, pending: pending, entry: Describe(r, operation, requestID)}
 	defer a.end(http.StatusInternalServerError) // of an operation that panics
-	next.ServeHTTP(a, r)
+	next.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), answerKey{}, a)))
 	a.end(http.StatusOK)
 	return nil
+}
+
+// answerKey finds the [answer] of a request in its context.
+type answerKey struct{}
+
+// Explain adds the reason of an error to the entry of the request that ctx belongs to, before its answer begins.
+func Explain(ctx context.Context, err error) {
+	if a, ok := ctx.Value(answerKey{}).(*answer); ok {
+		a.entry.Detail = ReasonOf(err)
+	}
+}
+
+// ReasonOf names the quota that a request would exceed. It is empty for other errors, whose text may have values of the request.
+func ReasonOf(err error) string {
+	var coded *yurt.Error
+	if errors.As(err, &coded) && coded.Quota != nil {
+		return "quota " + coded.Quota.Name
+	}
+	return ""
 }
 
 // changes reports whether an operation may change something. Terminals are opened by GET, since they are WebSockets.

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/audit"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/conditional"
 	"github.com/yurtrun/yurt/internal/httpcode"
 )
@@ -91,6 +92,7 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 		}
 		p := newProblem(ctx, coded.Code, coded.Field, coded.Message)
 		p.retryAfter, p.etag, p.Quota = coded.RetryAfter, coded.ETag, coded.Quota
+		audit.Explain(ctx, coded)
 		return p
 	}
 	switch code := yurt.CodeOf(err); code {

@@ -51,7 +51,7 @@ func (s *Server) record(ctx context.Context, t tool, req *sdk.CallToolRequest) (
 		e.Decision, e.Status = audit.Allowed, http.StatusOK
 		if err != nil {
 			e.Status = httpcode.Of(yurt.CodeOf(err))
-			e.Decision = audit.Outcome(e.Status)
+			e.Decision, e.Detail = audit.Outcome(e.Status), audit.ReasonOf(err)
 		}
 		pending.End(e)
 	}, nil

@@ -50,7 +50,11 @@ func TestQuotasAtTheDoors(t *testing.T) {
 	if text := result.Content[0].(*sdk.TextContent).Text; !result.IsError || !strings.Contains(text, "quota_exceeded") {
 		t.Errorf("the tool answers %q", text)
 	}
-	w.entryFor(acme, "create-session", access.Denied)
+	for _, action := range []string{"create-session", "mcp:create_sandbox"} {
+		if e := w.entryFor(acme, action, access.Denied); e.Detail != "quota sessions" {
+			t.Errorf("the entry of the refusal is %+v", e)
+		}
+	}
 	usage, err := yurtclient.NewTenants(w.client(acme)).Usage(t.Context(), "")
 	if err != nil || usage.Usage.Sessions != 2 || usage.Usage.CreatesPerMinute != 2 || usage.Tenant != "acme" {
 		t.Errorf("the tenant's use is %+v, error %v", usage, err)
