@@ -32,13 +32,13 @@ const (
 // Variable is the variable of the environment by which a program in a sandbox continues the trace.
 const Variable = "TRACEPARENT"
 
-// Enter begins the span of a request that came from another process, with the context that its fields carry. Without a tracer the
-// request is not traced.
+// Enter begins the span of a request that came from another process, with the context that its fields carry. Without a tracer it makes
+// no span, and the context passes through, from the caller to programs in sandboxes.
 func Enter(ctx context.Context, tracer trace.Tracer, name string, get func(field string) string) (context.Context, trace.Span) {
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier{get: get})
 	if tracer == nil {
 		return ctx, noop.Span{}
 	}
-	ctx = propagation.TraceContext{}.Extract(ctx, carrier{get: get})
 	return tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 }
 
@@ -93,7 +93,7 @@ func Inject(ctx context.Context, set func(field, value string)) {
 	}
 }
 
-// Parent returns the request's context for [Variable]; "" for a request that is not traced.
+// Parent returns the request's context for [Variable]; "" for a request that has none.
 func Parent(ctx context.Context) (parent string) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, carrier{set: func(field, value string) {

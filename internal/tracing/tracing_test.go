@@ -20,9 +20,23 @@ func fields(of map[string]string) func(string) string {
 	return func(name string) string { return of[name] }
 }
 
-// TestUntraced: a request without a tracer has no context to pass on, and its parts make no spans.
+// TestPassesThrough: without a tracer the context of the caller reaches the next process as it is.
+func TestPassesThrough(t *testing.T) {
+	ctx, request := Enter(t.Context(), nil, "request", fields(map[string]string{"traceparent": parent, "tracestate": "a=b"}))
+	ctx, part := Start(ctx, "part")
+	Part(ctx, "late", time.Unix(1, 0), time.Unix(2, 0))
+	passed := map[string]string{}
+	Inject(ctx, func(field, value string) { passed[field] = value })
+	if Parent(ctx) != parent || passed["traceparent"] != parent || passed["tracestate"] != "a=b" {
+		t.Errorf("the context is %q, and %v is passed on, want %s", Parent(ctx), passed, parent)
+	}
+	End(part, nil)
+	Answer(request, "req_1", "GET", "/x", 200)
+}
+
+// TestUntraced: a request without a context and a tracer has none to pass on, and its parts make no spans.
 func TestUntraced(t *testing.T) {
-	ctx, span := Enter(t.Context(), nil, "request", fields(map[string]string{"traceparent": parent}))
+	ctx, span := Enter(t.Context(), nil, "request", fields(nil))
 	if ctx != t.Context() || span.SpanContext().IsValid() || Parent(ctx) != "" {
 		t.Errorf("the request has the context %q", Parent(ctx))
 	}
