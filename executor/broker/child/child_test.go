@@ -30,6 +30,13 @@ import (
 // playEnv makes this test program a broker or an executor.
 const playEnv = "YURT_TEST_PLAY"
 
+// The first function of a part is on the main thread, see [forgetParent].
+func init() {
+	if os.Getenv(playEnv) != "" {
+		runtime.LockOSThread()
+	}
+}
+
 func TestMain(m *testing.M) {
 	part := os.Getenv(playEnv)
 	if part == "" {
@@ -271,8 +278,9 @@ func run(t *testing.T, by broker.Broker, part string) (lines *bufio.Reader, end 
 	go func() {
 		defer close(over)
 		outcome <- (&child.Child{Command: executor(part, write), Broker: by, Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
+		write.Close() // a test that waits for another line fails
 	}()
-	t.Cleanup(func() { cancel(); <-over; read.Close(); write.Close() })
+	t.Cleanup(func() { cancel(); <-over; read.Close() })
 	return bufio.NewReader(read), cancel, outcome
 }
 
@@ -316,8 +324,10 @@ func TestExecutorEndsWithTheBroker(t *testing.T) {
 		t.Errorf("after the broker's end there is %q, %v", rest, err)
 	}
 	_ = killed.Wait()
-	if alive(executor) {
-		t.Error("the executor goes on")
+	for begun := time.Now(); alive(executor); time.Sleep(time.Millisecond) { // it closes its files before it is gone
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("the executor goes on")
+		}
 	}
 	if !alive(program.Process.Pid) {
 		t.Error("the program in the sandbox has ended")
