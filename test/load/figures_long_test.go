@@ -16,23 +16,35 @@ import (
 
 // figures are what a server holds.
 type figures struct {
-	memory      int64 // bytes that no file is behind
-	descriptors int
+	memory      int64 // bytes that no file is behind, of controller and executor
+	broker      int64 // likewise, of their broker
+	descriptors int   // of both processes
 	goroutines  int
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%d MiB, %d descriptors, %d goroutines", f.memory>>20, f.descriptors, f.goroutines)
+	return fmt.Sprintf("%d MiB, its broker %d, and together %d descriptors, %d goroutines", f.memory>>20, f.broker>>20, f.descriptors, f.goroutines)
 }
 
-// figures measures the server, controller and node in one process.
+// figures measures the server: controller and executor in one process, and their broker.
 func (s *server) figures(t *testing.T) figures {
 	t.Helper()
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
+	executor, err := s.ExecutorPID()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return figures{memory: testutil.Memory(t, s.PID(), "RssAnon"), descriptors: len(open), goroutines: s.metric(t, "go_goroutines")}
+	all := figures{
+		memory: testutil.Memory(t, executor, "RssAnon"), broker: testutil.Memory(t, s.PID(), "RssAnon"),
+		goroutines: s.metric(t, "go_goroutines"),
+	}
+	for _, pid := range []int{s.PID(), executor} {
+		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.descriptors += len(open)
+	}
+	return all
 }
 
 // metric returns a metric without labels.

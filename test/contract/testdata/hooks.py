@@ -47,6 +47,8 @@ RULES = [
     (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
     ("push-templates", "extends", "is not among the templates$"),
     (TEMPLATES, "preload", "modules are loaded by a runtime, and the template has none"),
+    # The letters of all scripts, which the patterns of a schema cannot name.
+    (TEMPLATES, r"preload\[\d+\]", "is not the name of a module"),
     (TEMPLATES, r"(dependencies|kernels)[.[].*", "is none of the template's runtimes"),
     (TEMPLATES, r"runtimes\[\d+\]", "is in the list twice"),
     (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
