@@ -93,7 +93,7 @@ func Inject(ctx context.Context, set func(field, value string)) {
 	}
 }
 
-// Parent returns the request's context for [Variable]; "" for a request that has none.
+// Parent returns the request's context for [Variable]; "" for a request without one.
 func Parent(ctx context.Context) (parent string) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, carrier{set: func(field, value string) {

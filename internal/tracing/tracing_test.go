@@ -34,7 +34,7 @@ func TestPassesThrough(t *testing.T) {
 	Answer(request, "req_1", "GET", "/x", 200)
 }
 
-// TestUntraced: a request without a context and a tracer has none to pass on, and its parts make no spans.
+// TestUntraced: a request without a context and a tracer passes no context on, and its parts make no spans.
 func TestUntraced(t *testing.T) {
 	ctx, span := Enter(t.Context(), nil, "request", fields(nil))
 	if ctx != t.Context() || span.SpanContext().IsValid() || Parent(ctx) != "" {

@@ -30,8 +30,8 @@ import (
 // playEnv makes this test program a broker or an executor.
 const playEnv = "YURT_TEST_PLAY"
 
-// The first function of a part is on the main thread, see [forgetParent].
-func init() {
+// A part plays on the main thread, see [forgetParent]. Later functions may begin on another one.
+func init() { //nolint:gochecknoinits // as above
 	if os.Getenv(playEnv) != "" {
 		runtime.LockOSThread()
 	}
