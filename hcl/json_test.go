@@ -43,6 +43,7 @@ func TestParseJSON(t *testing.T) {
 		{"space around", " \r\n\t{ \"name\" : \"a\" } \n", minimal},
 		{"null is missing", `{"name":"a","description":null,"rootfs":null,"runtimes":null,"env":null,"resources":{"cpu":null,"memory":null},"session":null}`, minimal},
 		{"zero is missing", `{"name":"a","rootfs":{"host_paths":[]},"resources":{"cpu":0,"memory":0,"disk":"0","pids":0},"isolation":{"level":""},"network":{"mode":""},"session":{"timeout":0,"idle_timeout":"0s","execution_timeout":0,"output_limit":0}}`, minimal},
+		{"whole numbers", `{"name":"a","resources":{"pids":64.0,"io_weight":1e2}}`, WithDefaults(yurt.Template{Name: "a", Resources: yurt.Resources{PIDs: 64, IOWeight: 100}})},
 		{"escapes", `{"n\u0061me":"\u0061"}`, minimal},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
