@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/wholenumber"
 )
 
 // ParseJSON reads one template in its JSON form, that of [yurt.Template]. It is as strict as [Parse]: unknown fields, fields
@@ -244,7 +243,7 @@ func (d *jsonDecoder) leaf(field string, v span, into any) {
 		return
 	}
 	if _, ok := into.(*int); ok {
-		raw = plainNumber(raw)
+		raw = wholenumber.Plain(raw)
 	}
 	err := json.Unmarshal(raw, into)
 	if err == nil {
@@ -257,16 +256,6 @@ func (d *jsonDecoder) leaf(field string, v span, into any) {
 	fault = asFault(fault)
 	fault.Field = field
 	d.report(v, fault)
-}
-
-// plainNumber writes a whole number such as 1.0 or 1e2 without a fraction and an exponent, and returns other values as they are.
-func plainNumber(raw []byte) []byte {
-	const exact = 1 << 53 // beyond which a float64 leaves whole numbers out
-	number, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || number != math.Trunc(number) || math.Abs(number) > exact {
-		return raw
-	}
-	return strconv.AppendInt(nil, int64(number), 10)
 }
 
 func wanted(into any) string {

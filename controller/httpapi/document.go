@@ -131,6 +131,7 @@ func templateBounds() map[string]bounds.Bound {
 
 		"isolation.system_calls": bounds.List(len(yurt.SystemCallGroups()), bounds.OneOf(yurt.SystemCallGroups()...)),
 		"network.mode":           bounds.OneOf("", string(yurt.NetworkNone)),
+		"network.packages":       bounds.OneOf("", string(yurt.PackagesRegistries), string(yurt.PackagesNone)),
 		"session.timeout":        lifetime, "session.idle_timeout": lifetime,
 		"session.execution_timeout": bounds.NumberOrZero(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
 		"session.output_limit":      outputLimit(bounds.NumberOrZero),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/internal/suggest"
+	"github.com/yurtrun/yurt/internal/wholenumber"
 )
 
 // Decoder decodes the objects that one kind of client sends.
@@ -106,6 +107,9 @@ func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) er
 	}
 	if err := d.changed(raw, into.Type(), path); err != nil {
 		return err
+	}
+	if typeName(into.Type()) == wholeNumber {
+		raw = wholenumber.Plain(raw)
 	}
 	err := json.Unmarshal(raw, into.Addr().Interface())
 	var (
@@ -198,6 +202,8 @@ func (d Decoder) wrongType(path, want string) error {
 	return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value must be %s", want)
 }
 
+const wholeNumber = "a whole number"
+
 // typeName names, in the words of JSON, the type of value that a Go type is decoded from.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
@@ -208,7 +214,7 @@ func typeName(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Int, reflect.Int64, reflect.Uint16:
-		return "a whole number"
+		return wholeNumber
 	case reflect.Float64:
 		return "a number"
 	case reflect.Map:

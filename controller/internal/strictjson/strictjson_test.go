@@ -3,6 +3,7 @@ package strictjson_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -55,6 +56,20 @@ func TestHalfCharacters(t *testing.T) {
 }
 
 // TestNullsAmongTexts: a null is no text, and is not taken for an empty one.
+// For JSON Schema, 88.0 and 1e2 are integers.
+func TestWholeNumbers(t *testing.T) {
+	var into struct {
+		Count int  `json:"count"`
+		Least *int `json:"least"`
+	}
+	if err := decoder().Decode([]byte(`{"count": 88.0, "least": 1e2}`), &into); err != nil || into.Count != 88 || *into.Least != 100 {
+		t.Errorf("got %+v, %v, expected 88 and 100", into, err)
+	}
+	if err := decoder().Decode([]byte(`{"count": 1.5}`), &into); !strings.Contains(fmt.Sprint(err), "must be a whole number") {
+		t.Errorf("1.5: %v, expected an error", err)
+	}
+}
+
 func TestNullsAmongTexts(t *testing.T) {
 	for text, field := range map[string]string{
 		`{"names": {"a": null}}`: "names", `{"list": ["a", null]}`: "list", `{"list": [1]}`: "list", `{"names": {"a": 1}}`: "names",

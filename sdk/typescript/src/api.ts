@@ -745,7 +745,8 @@ export interface components {
                 network?: {
                     /** @enum {string} */
                     mode?: "" | "none";
-                    packages?: string;
+                    /** @enum {string} */
+                    packages?: "" | "registries" | "none";
                 };
                 preload?: string[] | null;
                 resources?: {

@@ -54,8 +54,6 @@ RULES = [
     (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
     # The cursor must be within the code.
     ("complete-in-context|inspect-in-context", "cursor", "is outside the code"),
-    # For JSON Schema 88.0 is an integer; the server requires an integer without a fraction.
-    ("resize-execution|inspect-in-context|complete-in-context", "rows|cols|cursor|detail", "^the value must be a whole number"),
     # The operator's settings decide the allowed host paths, and the node has a set of languages.
     (TEMPLATES, r"rootfs\.host_paths\[\d+\]", "the whole host cannot be bound"),
     ("execute", "language", "^template default has no language"),

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/execution"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
+	"github.com/yurtrun/yurt/internal/wholenumber"
 )
 
 // shellLine is the pattern of a line for the shell, which is not blank.
@@ -113,7 +114,7 @@ type Count int
 func (c *Count) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
-		text = string(data)
+		text = string(wholenumber.Plain(data))
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
