@@ -18,7 +18,7 @@ import (
 // Config is the settings of an [Executor].
 type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
-	RunDir       string // see [RunDir]; "" for [rundir.Default]
+	RunDir       string // see [statedir.RunDir]; "" for [rundir.Default]
 	Node         string // name of this node
 	Version      string // of the program, for those that find its directories later
 	InitPath     string // the binary yurt-init

@@ -21,6 +21,7 @@ import (
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/inotify"
 	"github.com/yurtrun/yurt/plugins/host"
@@ -36,7 +37,7 @@ type Executor struct {
 	broker     brokerage
 	groups     *cgroup.Manager
 	runtimes   *host.Host
-	runDir     string         // see [RunDir]
+	runDir     string         // see [statedir.RunDir]
 	room       *headroom.Room // for writes that end something while the disk is full
 	disks      *headroom.Guard
 	layers     *layers.Store
@@ -54,7 +55,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	runDir, err := rundir.Path(config.RunDir, CgroupName(config.StateDir))
+	runDir, err := rundir.Path(config.RunDir, statedir.CgroupName(config.StateDir))
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +63,12 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{config: config, logger: config.Logger, groups: groups, runDir: runDir, room: newRoom(config.StateDir, config.Transient)}
-	newRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
+	e := &Executor{config: config, logger: config.Logger, groups: groups, runDir: runDir, room: statedir.NewRoom(config.StateDir, config.Transient)}
+	statedir.NewRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
 	if e.broker, err = config.reachBroker(groups); err != nil {
 		return nil, err
 	}
-	if err := layOut(config.StateDir, runDir, config.Version, config.Transient); err != nil {
+	if err := statedir.LayOut(config.StateDir, runDir, config.Version, config.Transient); err != nil {
 		return nil, errors.Join(err, e.broker.close())
 	}
 	if err := openParts(e); err != nil {
@@ -134,7 +135,7 @@ func (c Config) checkPower() (_ Config, err error) {
 // ofNode returns the settings that the node has of the configuration.
 func (c Config) ofNode(runDir string) node.Config {
 	return node.Config{
-		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, Dirs: sandboxDirs{state: c.StateDir, run: runDir}, HostPaths: c.HostPaths,
+		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, Dirs: statedir.Dirs{State: c.StateDir, Run: runDir}, HostPaths: c.HostPaths,
 		MaxSandboxes: c.MaxSandboxes, MaxCreates: c.MaxCreates, MaxQueue: c.MaxQueue, MaxExecutions: c.MaxExecutions, All: c.All, Packages: c.Packages,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/broker/child"
 	"github.com/yurtrun/yurt/executor/broker/wire"
@@ -13,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // Power is the part of a node that needs power over the host: its broker, and the lock on its state directory. It outlives the executors
@@ -29,7 +31,7 @@ func OpenPower(config Config) (*Power, error) {
 	if err != nil {
 		return nil, err
 	}
-	runDir, err := rundir.Path(config.RunDir, CgroupName(config.StateDir))
+	runDir, err := rundir.Path(config.RunDir, statedir.CgroupName(config.StateDir))
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +39,16 @@ func OpenPower(config Config) (*Power, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockState(config.StateDir)
+	if err := CheckRoot(); err != nil {
+		return nil, err
+	}
+	lock, err := statedir.Take(config.StateDir)
 	if err != nil {
 		return nil, err
 	}
 	return &Power{Lock: lock, Broker: broker.NewLocal(broker.Config{
-		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, launcherLock), config.Transient, config.Logger),
-		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: sandboxDirs{state: config.StateDir, run: runDir},
+		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, statedir.LauncherLock), config.Transient, config.Logger),
+		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: statedir.Dirs{State: config.StateDir, Run: runDir},
 		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, ImagesDir: config.imagesDir()},
 		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
 	})}, nil
@@ -51,7 +56,7 @@ func OpenPower(config Config) (*Power, error) {
 
 // openCgroups finds the cgroups of the node, whose sandboxes have the bounds of the configuration.
 func (c Config) openCgroups() (*cgroup.Manager, error) {
-	groups, err := cgroup.Open(CgroupName(c.StateDir))
+	groups, err := cgroup.Open(statedir.CgroupName(c.StateDir))
 	if err != nil {
 		return nil, err
 	}
@@ -97,4 +102,12 @@ func (b brokerage) close() error {
 		return client.Close()
 	}
 	return b.power.Close()
+}
+
+// CheckRoot returns an error in a process that is not root, and can have no broker.
+func CheckRoot() error {
+	if os.Geteuid() != 0 {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
+	}
+	return nil
 }

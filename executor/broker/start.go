@@ -210,6 +210,6 @@ func (l *Local) makeDisk(ctx context.Context, r StartRequest) (string, error) {
 		return path, disk.Make(ctx, path, limits.Disk, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
 	}
 	path := filepath.Join(store, quotaDir)
-	projects := disk.Projects{First: r.IDBase, Count: oci.IDRange} // as unused as the sandbox's ids
+	projects := disk.Projects{First: r.IDBase, Count: idrange.Size} // as unused as the sandbox's ids
 	return path, disk.MakeDir(path, limits.Disk, projects, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
 }

@@ -8,25 +8,27 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/oci"
 )
+
+// Size is how many user and group ids every sandbox has to itself.
+const Size = 65536
 
 // User and group ids of sandboxes on the host: a range that no distribution assigns
 // (systemd's UIDS-GIDS documents 1879048192 to 2147483647 as unused), one part of
 // it for each sandbox, so that no two share an identity. The last part is for helper programs of the node, such as language
 // runtimes, an id for each.
 const (
-	First    = 1879048192             // of the first one
-	Programs = 1<<31 - oci.IDRange    // of the first program; those of sandboxes end before it
-	End      = Programs + oci.IDRange // is after the last one
+	First    = 1879048192      // of the first one
+	Programs = 1<<31 - Size    // of the first program; those of sandboxes end before it
+	End      = Programs + Size // is after the last one
 )
 
 // Number returns which of the parts begins with the id; the first is 0.
-func Number(base uint32) int { return int(base-First) / oci.IDRange }
+func Number(base uint32) int { return int(base-First) / Size }
 
 // IsSandbox reports whether the id is the first of a part that a sandbox can have.
 func IsSandbox(base uint32) bool {
-	return base >= First && base < Programs && (base-First)%oci.IDRange == 0
+	return base >= First && base < Programs && (base-First)%Size == 0
 }
 
 // Ranges hands out parts of equal size of a range. Its methods may be called concurrently.
@@ -38,7 +40,7 @@ type Ranges struct {
 }
 
 // New returns the parts of sandboxes, all of them free.
-func New() *Ranges { return newRanges(First, Programs, oci.IDRange) }
+func New() *Ranges { return newRanges(First, Programs, Size) }
 
 // NewPrograms returns the ids of helper programs, all of them free.
 func NewPrograms() *Ranges { return newRanges(Programs, End, 1) }

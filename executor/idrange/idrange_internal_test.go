@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/oci"
 )
 
 // TestIDRangesProperty: no two sandboxes share an ID, and no sandbox has an ID of the host's.
@@ -24,13 +23,13 @@ func TestIDRangesProperty(t *testing.T) {
 				if used[base] {
 					t.Fatalf("%d was handed out twice", base)
 				}
-				if base < First || (base-First)%oci.IDRange != 0 || base+oci.IDRange > Programs {
+				if base < First || (base-First)%Size != 0 || base+Size > Programs {
 					t.Fatalf("%d is not the beginning of a range", base)
 				}
 				used[base] = true
 			},
 			"keep": func(t *rapid.T) { // of a sandbox that was taken over
-				base := uint32(First + rapid.IntRange(0, ranges.count-1).Draw(t, "range")*oci.IDRange)
+				base := uint32(First + rapid.IntRange(0, ranges.count-1).Draw(t, "range")*Size)
 				ranges.Keep(base)
 				used[base] = true
 			},

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // adoptAll adopts the sandboxes that an earlier executor left, and removes those that are half made or dead. If a record is a newer
@@ -72,7 +73,7 @@ func (a *adopter) leftSandboxes() ([]string, error) {
 // judged later.
 func (a *adopter) checkVersions(ids []string) error {
 	for _, id := range ids {
-		err := records.CheckVersion(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile))
+		err := records.CheckVersion(filepath.Join(a.node.config.Dirs.RecordDir(id), statedir.Record))
 		if !errors.Is(err, records.ErrNewer) {
 			err = a.checkRunVersions(id)
 		}
@@ -101,7 +102,7 @@ func (a *adopter) checkRunVersions(id string) error {
 // recognize makes a sandbox whose init lives one of this node's again, or returns the reason why it cannot.
 func (a *adopter) recognize(id string) (*Handle, error) {
 	var record sandbox.Record
-	if err := records.Read(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile), &record); err != nil {
+	if err := records.Read(filepath.Join(a.node.config.Dirs.RecordDir(id), statedir.Record), &record); err != nil {
 		return nil, err
 	}
 	if record.Spec.ID != id {

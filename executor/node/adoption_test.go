@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -338,7 +339,7 @@ func processesOf(t *testing.T, stateDir, sandbox string) string {
 	t.Helper()
 	var all strings.Builder
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
-		dir := filepath.Join(root, executor.CgroupName(stateDir), sandbox)
+		dir := filepath.Join(root, statedir.CgroupName(stateDir), sandbox)
 		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.Name() != "cgroup.procs" {
 				return nil //nolint:nilerr // it is of the other version, or goes just now
@@ -362,7 +363,7 @@ func TestExecutionOfANewerVersionIsLeftAlone(t *testing.T) {
 	dead, s := testutil.Create(t, first), testutil.Create(t, first)
 	leave()
 	testutil.Kill(t, dead.PID)
-	dir := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes")
+	dir := filepath.Join(statedir.RunDir("", config.StateDir), "sandboxes")
 	path := filepath.Join(dir, s.ID, "runs", yurt.NewExecutionID())
 	log, err := runlog.Create(runlog.Place{Path: path})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // claims hands out sandboxes that are ready.
@@ -200,7 +201,7 @@ func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 		record.Spec.Labels = yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels)
 	}
 	record.Phases = phases.Done()
-	if err := records.Write(s.Path(sandbox.RecordFile), record); err != nil {
+	if err := records.Write(s.Path(statedir.Record), record); err != nil {
 		return err
 	}
 	phases.Mark("record")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -137,7 +138,7 @@ func TestReserveThatDies(t *testing.T) {
 		return err == nil && len(list) == 0
 	})
 	testutil.Eventually(t, "with all that it had", func() bool {
-		left, err := os.ReadDir(filepath.Join(executor.RunDir("", config.StateDir), "sandboxes"))
+		left, err := os.ReadDir(filepath.Join(statedir.RunDir("", config.StateDir), "sandboxes"))
 		return err == nil && len(left) == 0
 	})
 	if _, found, err := e.ClaimSandbox(t.Context(), claimable()); found || err != nil {

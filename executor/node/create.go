@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
@@ -157,7 +158,7 @@ func (n *Node) provision(ctx context.Context, s *Handle, spec yurt.SandboxSpec, 
 // register enters a new sandbox, on disk first.
 func (n *Node) register(s *Handle, phases *sandbox.Phases) error {
 	s.Record.Phases = phases.Done()
-	if err := records.Write(s.Path(sandbox.RecordFile), s.Record); err != nil {
+	if err := records.Write(s.Path(statedir.Record), s.Record); err != nil {
 		return err
 	}
 	if err := n.keep(s); err != nil {

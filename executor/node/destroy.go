@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 const (
@@ -53,7 +54,7 @@ func (n *Node) DestroySandbox(ctx context.Context, id string) error {
 	n.leave(s, "its sandbox was destroyed")
 	// A sandbox without a record or an init is not adopted again, even if this process ends now. Errors do not matter: a sandbox
 	// that has lost both already is removed all the same.
-	_ = os.Remove(s.Path(sandbox.RecordFile))
+	_ = os.Remove(s.Path(statedir.Record))
 	_ = n.broker.KillInit(s.ID())
 	return nil
 }

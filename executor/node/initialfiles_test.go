@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -79,7 +80,7 @@ func TestSandboxesBeginWithFiles(t *testing.T) {
 			if r := testutil.Execute(t, e, s.ID, testutil.Python("import lib; print(lib.answer)")); r.Stdout != "42\n" {
 				t.Errorf("code that imports one of them: %q, %q", r.Stdout, r.Stderr)
 			}
-			for _, dir := range []string{config.StateDir, executor.RunDir(config.RunDir, config.StateDir)} {
+			for _, dir := range []string{config.StateDir, statedir.RunDir(config.RunDir, config.StateDir)} {
 				wantNowhere(t, dir, "answer = 42")
 			}
 			destroy(t, e, s.ID)

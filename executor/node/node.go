@@ -28,11 +28,9 @@ import (
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/start"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/plugins/host"
 )
-
-// SlotsDir is the directory, in the state directory, of the records of slots.
-const SlotsDir = "slots"
 
 // Config is the settings of a [Node]. All are given: the executor fills in the defaults.
 type Config struct {
@@ -137,7 +135,7 @@ func New(config Config, p Parts) *Node {
 	n.warmer = &warmer{ctx: n.table.ctx, logger: n.logger, runtimes: n.runtimes, starter: n.starter, kernels: n.kernels, goes: n.table.goes}
 	n.adopter = newAdopter(n)
 	n.claims, n.slotBook, n.dispatcher, n.provisioner = &claims{n}, &slotBook{n}, &dispatcher{n}, newProvisioner(n)
-	n.slots = slots.New(n.table.ctx, filepath.Join(config.StateDir, SlotsDir), slotNode{n}, n.room, n.logger)
+	n.slots = slots.New(n.table.ctx, filepath.Join(config.StateDir, statedir.Slots), slotNode{n}, n.room, n.logger)
 	return n
 }
 

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -17,7 +17,7 @@ func TestCgroupsOfWhatWasLeftAreRemoved(t *testing.T) {
 	sandbox := testutil.Create(t, e).ID
 	leaves := func() (n int) {
 		for _, hierarchy := range []string{"memory", ""} { // of v1 and of v2
-			found, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, executor.CgroupName(config.StateDir), sandbox, "runs/*/cgroup.procs"))
+			found, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", hierarchy, statedir.CgroupName(config.StateDir), sandbox, "runs/*/cgroup.procs"))
 			if err != nil {
 				t.Fatal(err)
 			}

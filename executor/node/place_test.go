@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -137,7 +138,7 @@ func TestForkOfAKilledExecutor(t *testing.T) {
 	if err != nil || len(processes) != 2 || processes[0].ExecutionID != id || processes[1].ExecutionID != id {
 		t.Errorf("processes %+v, %v", processes, err)
 	}
-	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", executor.CgroupName(config.StateDir), sandbox, "runs/*/cgroup.procs")) // of v2
+	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", statedir.CgroupName(config.StateDir), sandbox, "runs/*/cgroup.procs")) // of v2
 	if err != nil || len(leaves) > 1 {
 		t.Errorf("cgroups %q, %v", leaves, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -119,7 +120,7 @@ func wantParent(t *testing.T, config executor.Config, controller string, files m
 	found := 0
 	for name, want := range files {
 		for _, root := range []string{"/sys/fs/cgroup/" + controller, "/sys/fs/cgroup"} {
-			got, err := os.ReadFile(filepath.Join(root, executor.CgroupName(config.StateDir), name))
+			got, err := os.ReadFile(filepath.Join(root, statedir.CgroupName(config.StateDir), name))
 			if err != nil {
 				continue
 			}

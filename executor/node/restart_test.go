@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -119,7 +120,7 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", executor.CgroupName(config.StateDir), s.ID, "runs", spec.ID)) // empty on v2
+	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", statedir.CgroupName(config.StateDir), s.ID, "runs", spec.ID)) // empty on v2
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	sandboxID, _ := killMidway(t, config)
-	path := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes", sandboxID, "sandbox.json")
+	path := filepath.Join(statedir.RunDir("", config.StateDir), "sandboxes", sandboxID, "sandbox.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -35,7 +35,7 @@ func TestReboot(t *testing.T) {
 		}
 		testutil.Kill(t, s.PID)
 	}
-	if err := os.RemoveAll(executor.RunDir(config.RunDir, config.StateDir)); err != nil {
+	if err := os.RemoveAll(statedir.RunDir(config.RunDir, config.StateDir)); err != nil {
 		t.Fatal(err)
 	}
 	e := testutil.Start(t, config)
@@ -89,7 +89,7 @@ func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(base) })
 	config.StateDir, config.RunDir = filepath.Join(base, "state"), base
 	sandboxID, executionID := killMidway(t, config)
-	now := filepath.Join(executor.RunDir(base, config.StateDir), "sandboxes", sandboxID)
+	now := filepath.Join(statedir.RunDir(base, config.StateDir), "sandboxes", sandboxID)
 	then := filepath.Join(config.StateDir, "sandboxes", sandboxID)
 	if err := os.Rename(now, then); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestLargeLogsAreOnDisk(t *testing.T) {
 		}
 		return info.Size()
 	}
-	memory := executor.RunDir(config.RunDir, config.StateDir)
+	memory := statedir.RunDir(config.RunDir, config.StateDir)
 	const output = 3_000_000
 	large := testutil.Command("yes | head -c 3000000")
 	if r := testutil.Execute(t, first, s.ID, large); len(r.Stdout) != output {

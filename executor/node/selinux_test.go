@@ -15,7 +15,6 @@ import (
 	"github.com/yurtrun/yurt/executor/doctor"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/lsm"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -223,7 +222,7 @@ func wantDoctor(t *testing.T, want string) {
 // those of the policy's that operators are told of.
 func TestEachSandboxHasCategories(t *testing.T) {
 	had := make(map[string]bool)
-	for base := uint32(idrange.First); base < idrange.End; base += oci.IDRange {
+	for base := uint32(idrange.First); base < idrange.End; base += idrange.Size {
 		l := seLinux().For(idrange.Number(base))
 		var low, high int
 		_, err := fmt.Sscanf(l.Process, seLinux().Process+":c%d,c%d", &low, &high)

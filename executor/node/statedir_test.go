@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -18,7 +18,7 @@ func TestLongStateDirectory(t *testing.T) {
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	config.StateDir = filepath.Join(config.StateDir, strings.Repeat("x", 100))
-	elsewhere := executor.RunDir("", config.StateDir)
+	elsewhere := statedir.RunDir("", config.StateDir)
 	t.Cleanup(func() { // after the executor is closed
 		if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there: %v", elsewhere, err)

@@ -8,18 +8,16 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/internal/linux/oomscore"
 )
 
-// IDRange is how many user and group ids every sandbox has to itself.
-const IDRange = 65536
-
 // Options are the differences between sandboxes.
 type Options struct {
-	IDBase     uint32 // host id of the sandbox's root; its range ends IDBase+IDRange-1
+	IDBase     uint32 // host id of the sandbox's root; its range ends IDBase+[idrange.Size]-1
 	Layout     layout.Layout
 	Disk       yurt.Size // of the workspace, and again of /tmp
 	Memory     yurt.Size
@@ -54,8 +52,8 @@ func Spec(o Options) *specs.Spec {
 				{Type: specs.UTSNamespace},
 				{Type: specs.CgroupNamespace},
 			},
-			UIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: IDRange}},
-			GIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: IDRange}},
+			UIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: idrange.Size}},
+			GIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: idrange.Size}},
 			MaskedPaths:   maskedPaths(),
 			ReadonlyPaths: readonlyPaths(),
 			MountLabel:    o.SELinux.Files,

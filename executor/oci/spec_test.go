@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
@@ -109,7 +110,7 @@ func TestInitHasNoMoreThanItNeeds(t *testing.T) {
 	}
 	// Every mapping is one range that is not the host's root.
 	for _, m := range append(spec.Linux.UIDMappings, spec.Linux.GIDMappings...) {
-		if m.ContainerID != 0 || m.HostID != options().IDBase || m.Size != IDRange {
+		if m.ContainerID != 0 || m.HostID != options().IDBase || m.Size != idrange.Size {
 			t.Errorf("ids are mapped %+v", m)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/executor/tools"
 )
 
@@ -192,7 +193,7 @@ func (s *Sandbox) MountLayer(store *layers.Store, l *packages.Layer) error {
 	if !slices.Contains(s.Record.Layers, l.Digest) {
 		record := s.Record
 		record.Layers = append(slices.Clone(record.Layers), l.Digest)
-		if err := records.Write(s.Path(RecordFile), record); err != nil {
+		if err := records.Write(s.Path(statedir.Record), record); err != nil {
 			return err
 		}
 		s.Record = record

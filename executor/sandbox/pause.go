@@ -6,6 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // NotePause writes down that the sandbox is paused since at, or that it is not any
@@ -15,7 +16,7 @@ func (s *Sandbox) NotePause(at *time.Time, lasted time.Duration) error {
 	record := s.Record
 	s.mu.Unlock()
 	record.PausedAt, record.PausedFor = at, record.PausedFor+lasted
-	if err := records.Write(s.Path(RecordFile), record); err != nil {
+	if err := records.Write(s.Path(statedir.Record), record); err != nil {
 		return err
 	}
 	s.mu.Lock()

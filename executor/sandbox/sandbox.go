@@ -98,7 +98,6 @@ type InitProcess struct {
 
 // Names of files in a sandbox's directories.
 const (
-	RecordFile = "sandbox.json"
 	RunsDir    = "runs"    // a log for each execution, of its name
 	KernelsDir = "kernels" // a record for each interpreter that keeps state
 	DebtsDir   = "debts"   // a record for each context whose next execution gets a fresh one

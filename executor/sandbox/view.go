@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // ShowLayer has every process of the sandbox see the layer beside those before it. The record
@@ -19,7 +20,7 @@ func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
 	record := s.Record
 	entry := InstalledLayer{l.Runtime, l.Digest}
 	record.Installed = append(slices.DeleteFunc(slices.Clone(record.Installed), func(i InstalledLayer) bool { return i == entry }), entry)
-	err := records.Write(s.Path(RecordFile), record)
+	err := records.Write(s.Path(statedir.Record), record)
 	if err == nil {
 		s.Record = record
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // node starts an executor.
@@ -314,7 +315,7 @@ func chargedKernels(stateDir string) float64 {
 // charged returns the kernel's charge to the cgroups below the executor's that match, in KiB.
 func charged(stateDir, pattern string) (sum float64) {
 	for _, file := range []string{"memory/%s/memory.usage_in_bytes", "%s/memory.current"} {
-		found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, filepath.Join(executor.CgroupName(stateDir), pattern)))) // its error is of bad patterns
+		found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, filepath.Join(statedir.CgroupName(stateDir), pattern)))) // its error is of bad patterns
 		for _, name := range found {
 			data, err := os.ReadFile(name)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
@@ -58,7 +59,7 @@ func (r *runc) run() error {
 }
 
 // runcBase is the first id on the host of runc's container, of a range like ours.
-const runcBase = 2147418112 - oci.IDRange
+const runcBase = 2147418112 - idrange.Size
 
 // newRunc prepares a container that is isolated as a sandbox of ours is: the same
 // namespaces, mounts, masked paths, limits and list of system calls.

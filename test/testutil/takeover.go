@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
@@ -18,7 +19,7 @@ import (
 // for an address.
 func InitSocket(t testing.TB, stateDir, sandbox string) string {
 	t.Helper()
-	dir, err := os.Open(filepath.Join(executor.RunDir("", stateDir), "sandboxes", sandbox))
+	dir, err := os.Open(filepath.Join(statedir.RunDir("", stateDir), "sandboxes", sandbox))
 	if err != nil {
 		t.Fatal(err)
 	}

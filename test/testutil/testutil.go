@@ -23,6 +23,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
+	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -250,9 +251,9 @@ func Open(t testing.TB, config executor.Config) *executor.Executor {
 func CheckNothingLeft(t testing.TB, stateDir string) {
 	t.Helper()
 	for _, pattern := range []string{
-		"/sys/fs/cgroup/" + executor.CgroupName(stateDir), "/sys/fs/cgroup/*/" + executor.CgroupName(stateDir),
+		"/sys/fs/cgroup/" + statedir.CgroupName(stateDir), "/sys/fs/cgroup/*/" + statedir.CgroupName(stateDir),
 		"/sys/fs/cgroup/sbx_*", "/sys/fs/cgroup/*/sbx_*", // where libcontainer would put them
-		filepath.Join(stateDir, "sandboxes", "*"), executor.RunDir("", stateDir),
+		filepath.Join(stateDir, "sandboxes", "*"), statedir.RunDir("", stateDir),
 	} {
 		left, err := filepath.Glob(pattern)
 		left = slices.DeleteFunc(left, ofAnotherExecutor(stateDir))
@@ -271,7 +272,7 @@ func CheckNothingLeft(t testing.TB, stateDir string) {
 func ofAnotherExecutor(stateDir string) func(path string) bool {
 	return func(path string) bool {
 		parent := filepath.Base(filepath.Dir(path))
-		return strings.HasPrefix(parent, "yurt-") && parent != executor.CgroupName(stateDir)
+		return strings.HasPrefix(parent, "yurt-") && parent != statedir.CgroupName(stateDir)
 	}
 }
 

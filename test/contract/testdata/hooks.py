@@ -57,6 +57,7 @@ RULES = [
     # The operator's settings decide the allowed host paths, and the node has a set of languages.
     (TEMPLATES, r"rootfs\.host_paths\[\d+\]", "the whole host cannot be bound"),
     ("execute", "language", "^template default has no language"),
+    (TEMPLATES, "runtimes", "^template .* has the runtime .*, and no node has it; the nodes have "),
     ("delete-template", "", "is built in and cannot be deleted"),
 ]
 

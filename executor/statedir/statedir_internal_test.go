@@ -1,4 +1,4 @@
-package executor
+package statedir
 
 import (
 	"path/filepath"
