@@ -92,8 +92,9 @@ def as_it_is(ctx, value):
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
     operation = operation_of(case)
-    if operation == "create-session" and case.headers and isinstance(case.headers.get("Idempotency-Key"), str):
-        # A key is for one request, but schemathesis sends the same key with all.
+    if case.headers and isinstance(case.headers.get("Idempotency-Key"), str):
+        # A key is for one request, but schemathesis sends the same key with all. The second of two creates with one key would
+        # get the answer of the first, whose template another request may have deleted.
         if len(case.headers["Idempotency-Key"]) <= 200:
             case.headers["Idempotency-Key"] += str(next(keys))
     watches = operation == "watch-files" or LEAD_ON and operation == "watch-execution"
