@@ -10,28 +10,29 @@ import (
 )
 
 const (
-	// defaultWidth is the width, in columns, of output that goes to no terminal.
-	defaultWidth = 80
+	// terminalWidth is the width, in columns, of a terminal that does not tell its own.
+	terminalWidth = 80
 	// leastWidth keeps a terminal of a few columns from a table of single letters.
 	leastWidth = 40
 )
 
 // Screen says how to lay out text for one stream.
 type Screen struct {
-	Width    int  // columns
+	Width    int  // columns; 0 for any number
 	Color    bool // escape sequences are welcome
 	Terminal bool // a person sees the text as it is written
 }
 
 // Of returns the screen behind a stream. getenv looks up a variable of the environment:
-// colours are off where NO_COLOR is set to anything, and where TERM is "dumb".
+// colours are off where NO_COLOR is set to anything, and where TERM is "dumb". Output that goes to
+// no terminal has no width, since programs read it line by line.
 func Of(stream any, getenv func(string) (string, bool)) Screen {
-	s := Screen{Width: defaultWidth}
+	var s Screen
 	file, ok := stream.(*os.File)
 	if !ok || !isatty.IsTerminal(file.Fd()) {
 		return s
 	}
-	s.Terminal = true
+	s.Terminal, s.Width = true, terminalWidth
 	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 		s.Width = max(width, leastWidth)
 	}

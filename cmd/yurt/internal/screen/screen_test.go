@@ -50,12 +50,14 @@ func TestTableFits(t *testing.T) {
 			}
 		}
 	}
-	wide := screen.Screen{Width: 300}.Table(head, rows)
-	if lines := strings.Count(wide, "\n"); lines != len(rows)+1 {
-		t.Errorf("where there is room it takes %d lines:\n%s", lines, wide)
-	}
-	if strings.Contains(wide, " \n") {
-		t.Errorf("spaces end a line:\n%q", wide)
+	for _, width := range []int{300, 0} {
+		wide := screen.Screen{Width: width}.Table(head, rows)
+		if lines := strings.Count(wide, "\n"); lines != len(rows)+1 {
+			t.Errorf("at a width of %d it takes %d lines:\n%s", width, lines, wide)
+		}
+		if strings.Contains(wide, " \n") {
+			t.Errorf("at a width of %d spaces end a line:\n%q", width, wide)
+		}
 	}
 }
 
@@ -94,8 +96,8 @@ func TestOf(t *testing.T) {
 		{"no colours", terminal, map[string]string{"NO_COLOR": "1"}, screen.Screen{Width: 101, Terminal: true}},
 		{"empty", terminal, map[string]string{"NO_COLOR": ""}, screen.Screen{Width: 101, Color: true, Terminal: true}},
 		{"dumb", terminal, map[string]string{"TERM": "dumb"}, screen.Screen{Width: 101, Terminal: true}},
-		{"file", file, nil, screen.Screen{Width: 80}},
-		{"buffer", &strings.Builder{}, nil, screen.Screen{Width: 80}},
+		{"file", file, nil, screen.Screen{}},
+		{"buffer", &strings.Builder{}, nil, screen.Screen{}},
 	} {
 		env = tt.set
 		if got := screen.Of(tt.stream, getenv); got != tt.want {

@@ -19,7 +19,7 @@ const (
 
 // Table returns rows under a head, with two spaces between columns and without lines, so
 // that it reads well and cuts well. A table that is too wide wraps the text of its widest
-// columns at spaces; the first column stays whole. The cells of a column named "state"
+// columns at spaces; the first column stays whole. Without a width each row is one line. The cells of a column named "state"
 // have colours.
 func (s Screen) Table(head []string, rows [][]string) string {
 	t := table.NewWriter()
@@ -65,6 +65,9 @@ func fit(head []string, rows [][]string, width int) []int {
 		}
 		least[i] = min(longest, wordWidth)
 		total += widths[i]
+	}
+	if width == 0 {
+		return widths
 	}
 	least[0] = widths[0]
 	give := func(i int) {
