@@ -86,12 +86,17 @@ func (f *Flags) Keys() bool { return f.RequireKeys || !f.Local() && !f.Insecure 
 // send any then.
 func (f *Flags) Trusting() bool { return f.Local() && !f.Keys() && !f.Insecure }
 
-// URL returns the address of the server at a listener.
+// URL returns the address of the server at a listener. It names this machine if the server listens at all addresses, since no client
+// can call [::].
 func (f *Flags) URL(at net.Addr) string {
-	if f.TLS() {
-		return "https://" + at.String()
+	address := at.String()
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		address = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 	}
-	return "http://" + at.String()
+	if f.TLS() {
+		return "https://" + address
+	}
+	return "http://" + address
 }
 
 // Open listens. The caller closes the listener.

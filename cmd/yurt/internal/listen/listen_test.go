@@ -1,6 +1,8 @@
 package listen
 
 import (
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -50,6 +52,18 @@ func TestDoors(t *testing.T) {
 		}
 		if tt.flags.Keys() != tt.keys || tt.flags.Trusting() != tt.trusting {
 			t.Errorf("%s: keys %v, trusting %v, want %v and %v", tt.name, tt.flags.Keys(), tt.flags.Trusting(), tt.keys, tt.trusting)
+		}
+	}
+}
+
+// TestURL: a server that listens at all addresses names one that a client can call.
+func TestURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"[::]:8700": "https://localhost:8700", "0.0.0.0:80": "https://localhost:80", "127.0.0.1:8700": "https://127.0.0.1:8700", "[::1]:1": "https://[::1]:1",
+	} {
+		at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
+		if got := (&Flags{Certificate: "a"}).URL(at); got != want {
+			t.Errorf("the URL at %s is %s, want %s", address, got, want)
 		}
 	}
 }
