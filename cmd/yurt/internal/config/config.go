@@ -21,7 +21,7 @@ import (
 const Help = `
 
 Each flag can also be given as an environment variable, and in a file of settings (--config):
---max-queue is YURT_MAX_QUEUE, and max_queue in the file. A flag wins over a variable, and a
+--log-level is YURT_LOG_LEVEL, and log_level in the file. A flag wins over a variable, and a
 variable over the file. See yurt config.`
 
 // fileFlag names the file of settings, so it cannot stand in there.

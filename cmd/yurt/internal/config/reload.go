@@ -37,7 +37,7 @@ func (r *Reload) Run(ctx context.Context, told <-chan os.Signal) (ends bool) {
 func (r *Reload) Take(ctx context.Context) {
 	next, err := r.Read()
 	if err != nil {
-		r.Log.Error("the settings are not taken over, since they cannot be; the former ones stay in force", "error", err)
+		r.Log.Error("the settings have a mistake, so all former ones stay in force", "error", err)
 		return
 	}
 	var taken, later []string
