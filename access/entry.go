@@ -1,6 +1,9 @@
 package access
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // EntryIDPrefix begins the ids of entries.
 const EntryIDPrefix = "aud_"
@@ -18,6 +21,15 @@ const (
 
 // Decisions returns every decision.
 func Decisions() []Decision { return []Decision{Allowed, Denied, Failed, Event} }
+
+// DecisionNames lists every decision, separated by commas, as errors and help texts name them.
+func DecisionNames() string {
+	var names []string
+	for _, decision := range Decisions() {
+		names = append(names, string(decision))
+	}
+	return strings.Join(names, ", ")
+}
 
 // Entry is one line of the audit log.
 type Entry struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // Scope is one thing that a key lets its caller do. The set is closed.
@@ -30,20 +31,24 @@ func Scopes() []Scope {
 // CheckScopes refuses a list of scopes that is empty, or that names one that does not exist.
 func CheckScopes(field string, scopes []Scope) error {
 	if len(scopes) == 0 {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "a key without a scope opens no door; give one or more of %s", names())
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "the list is empty; give one or more of %s", Names(Scopes()))
 	}
 	for _, scope := range scopes {
 		if !slices.Contains(Scopes(), scope) {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "there is no such scope; give one or more of %s", names())
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "there is no scope %.40q; give one or more of %s%s", scope, Names(Scopes()),
+				suggest.Question(string(scope), texts(Scopes())))
 		}
 	}
 	return nil
 }
 
-func names() string {
-	var list []string
-	for _, scope := range Scopes() {
-		list = append(list, string(scope))
+// Names lists scopes, separated by commas, as errors and help texts name them.
+func Names(scopes []Scope) string { return strings.Join(texts(scopes), ", ") }
+
+func texts(scopes []Scope) []string {
+	list := make([]string, len(scopes))
+	for i, scope := range scopes {
+		list[i] = string(scope)
 	}
-	return strings.Join(list, ", ")
+	return list
 }

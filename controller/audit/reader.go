@@ -29,7 +29,7 @@ func (l *Log) List(ctx context.Context, tenant string, query Query) ([]Entry, er
 		return nil, yurt.FieldErrorf(yurt.CodeForbidden, "tenant", "your key lists the entries of the tenant %s alone; leave the field out", caller.Tenant)
 	}
 	if query.Decision != "" && !slices.Contains(access.Decisions(), query.Decision) {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "decision", "there is no such decision; give one of %v", access.Decisions())
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "decision", "there is no decision %.40q; give one of %s", query.Decision, access.DecisionNames())
 	}
 	l.settle(ctx)
 	return l.store.Entries(ctx, query)

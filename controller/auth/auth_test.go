@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -337,6 +338,10 @@ func TestPolicyFailsClosed(t *testing.T) {
 	}
 	if err := policy.Decide(t.Context(), "health"); err != nil {
 		t.Errorf("an open operation gives %v", err)
+	}
+	bound := &access.Principal{Tenant: "acme", Session: "ses_a", Scopes: []access.Scope{access.SessionsRead}}
+	if err := auth.Need(bound, access.SessionsWrite); err == nil || !strings.Contains(err.Error(), "the session token lacks the scope sessions:write") {
+		t.Errorf("a session token without a scope gives %v", err)
 	}
 }
 

@@ -191,7 +191,7 @@ func (a *Authenticator) ask(ctx context.Context, hash access.Hash) (access.Key, 
 	}
 	key, there := found[hash]
 	if !there {
-		return key, access.Principal{}, a.refuse("unknown", "the API key is not valid; ask for a new one")
+		return key, access.Principal{}, a.refuse("unknown", "the API key or session token is not valid; ask for a new one")
 	}
 	return key, access.Principal{Tenant: key.Tenant, KeyID: key.ID, Scopes: key.Scopes, Session: key.SessionID, Expires: key.ExpiresAt}, nil
 }

@@ -76,6 +76,9 @@ func Need(caller *access.Principal, scopes ...access.Scope) error {
 		}
 		names = append(names, string(scope))
 	}
+	if caller.Bound() {
+		return yurt.Errorf(yurt.CodeForbidden, "the session token lacks the scope %s; ask its creator for a token with it", strings.Join(names, " or "))
+	}
 	if caller.Subject != "" {
 		return yurt.Errorf(yurt.CodeForbidden, "the token does not have the scope %s; ask its issuer, or the operator of this server, for it", strings.Join(names, " or "))
 	}

@@ -51,7 +51,7 @@ func (r *Rates) CheckKey(ctx context.Context) error {
 	if r == nil || !known || caller.Identity() == "" {
 		return nil
 	}
-	return r.keys.take(caller.Identity(), r.live(), "this caller")
+	return r.keys.take(caller.Identity(), r.live(), "this API key or token")
 }
 
 // rated bounds the requests of callers of one kind.
@@ -88,7 +88,7 @@ func (r *rated) take(caller string, live int, whose string) error {
 	if limiter.Allow() {
 		return nil
 	}
-	err := yurt.Errorf(yurt.CodeOverloaded, "%s makes more requests than %v a second, the most that the server takes; wait a moment", whose, limit)
+	err := yurt.Errorf(yurt.CodeOverloaded, "%s exceeds the rate limit of %v requests a second; wait a moment", whose, limit)
 	err.RetryAfter = max(time.Second, time.Duration(float64(time.Second)/share))
 	return err
 }

@@ -83,6 +83,9 @@ func TestRatesOfKeys(t *testing.T) {
 	if yurt.CodeOf(err) != yurt.CodeOverloaded || err.(*yurt.Error).RetryAfter < time.Second { //nolint:errorlint // it is the error itself
 		t.Errorf("the eleventh request in a moment: %v", err)
 	}
+	if want := "this API key or token exceeds the rate limit of 1 requests a second; wait a moment"; err.Error() != want {
+		t.Errorf("the refusal is %v, want %s", err, want)
+	}
 	other, doneToo := access.With(t.Context(), &access.Principal{Tenant: "acme", KeyID: "key_b"})
 	defer doneToo()
 	var unbounded *auth.Rates

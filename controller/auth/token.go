@@ -75,10 +75,10 @@ func checkToken(caller *access.Principal, session yurt.Session, scopes []access.
 		return yurt.Errorf(yurt.CodeForbidden, "a session token makes no tokens; ask for one with an API key")
 	}
 	if lacking, ok := caller.MayGive(scopes); !ok {
-		return yurt.FieldErrorf(yurt.CodeForbidden, "scopes", "your key cannot give the scope %s to a session token; a token has scopes of its maker, out of %v", lacking, access.TokenScopes())
+		return yurt.FieldErrorf(yurt.CodeForbidden, "scopes", "your key cannot give the scope %s to a session token; give scopes that the key has, out of %s", lacking, access.Names(access.TokenScopes()))
 	}
 	if life < time.Second || life > MaxTokenLife {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "expires_in", "give from 1s to %s, or leave the field out for %s", MaxTokenLife, DefaultTokenLife)
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "expires_in", "%s is out of range; give from 1s to %dh, or leave the field out for %dh", life, int(MaxTokenLife.Hours()), int(DefaultTokenLife.Hours()))
 	}
 	if session.State.Ended() {
 		return yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", session.ID, session.State, session.Reason)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -54,16 +55,21 @@ func over[T int | float64 | yurt.Size](most *T, used, more T) bool {
 
 // exceeded is the error for a tenant that is over a quota.
 func exceeded(name string, used, limit float64, cure string) *yurt.Error {
-	err := yurt.Errorf(yurt.CodeQuotaExceeded, "the tenant uses %v of its quota %s, which is %v, and asks for more; %s", number(used), name, number(limit), cure)
+	err := yurt.Errorf(yurt.CodeQuotaExceeded, "the request would exceed the quota %s of the tenant: %v of %v are in use; %s", name, shown(name, used), shown(name, limit), cure)
 	err.RetryAfter = endPause
 	err.Quota = &yurt.QuotaUse{Name: name, Used: used, Limit: limit}
 	return err
 }
 
-// number writes a whole number without an exponent.
-func number(f float64) any {
-	if whole := int64(f); float64(whole) == f {
+// shown writes a figure of a quota: sizes with a unit, and whole numbers without an exponent.
+func shown(name string, figure float64) any {
+	whole := int64(figure)
+	switch {
+	case float64(whole) != figure:
+		return figure
+	case slices.Contains([]string{"memory", "disk", "storage"}, name):
+		return yurt.Size(whole)
+	default:
 		return whole
 	}
-	return f
 }

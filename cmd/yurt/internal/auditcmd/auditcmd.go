@@ -89,7 +89,7 @@ func (v viewer) run(ctx context.Context, o options) (err error) {
 	now := time.Now()
 	o.filter.Decision = access.Decision(o.decision)
 	if o.decision != "" && !slices.Contains(access.Decisions(), o.filter.Decision) {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--decision", "there is no such decision; give one of %v", access.Decisions())
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--decision", "there is no decision %.40q; give one of %s", o.decision, access.DecisionNames())
 	}
 	if o.filter.Limit < 1 || o.filter.Limit > maxLimit {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--limit", "%d is out of range; give 1 to %d", o.filter.Limit, maxLimit)

@@ -93,6 +93,9 @@ every tenant. The first one is made in the database, before the server starts.`,
 				expiresIn := yurt.Duration(expires)
 				req.ExpiresIn = &expiresIn
 			}
+			if err := access.CheckScopes("--scope", req.Scopes); err != nil {
+				return err // before a database is made
+			}
 			if err := storage.MakeRoom(where); err != nil {
 				return err
 			}
@@ -100,20 +103,12 @@ every tenant. The first one is made in the database, before the server starts.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&req.Tenant, "tenant", "", "whose key it is (default: the tenant of your key, or default)")
-	flags.StringVar(&req.Name, "name", "", "for its users to tell it by")
-	flags.StringSliceVar(&scopes, "scope", nil, "a scope of the key: "+scopeNames()+"; may be repeated")
-	flags.DurationVar(&expires, "expires", 0, "after which it opens no door, such as 720h (default: never)")
+	flags.StringVar(&req.Tenant, "tenant", "", "the tenant that the key belongs to (default: the tenant of your key, or default)")
+	flags.StringVar(&req.Name, "name", "", "a name by which users recognise the key")
+	flags.StringSliceVar(&scopes, "scope", nil, "a scope of the key: "+access.Names(access.Scopes())+"; may be repeated")
+	flags.DurationVar(&expires, "expires", 0, "how long the key is valid, such as 720h (default: until it is revoked)")
 	addStore(cmd, &where)
 	return cmd
-}
-
-func scopeNames() string {
-	var names []string
-	for _, scope := range access.Scopes() {
-		names = append(names, string(scope))
-	}
-	return strings.Join(names, ", ")
 }
 
 func (t Terminal) create(ctx context.Context, keys keyring, req yurtclient.CreateKeyRequest) error {
@@ -207,7 +202,7 @@ func newRevoke(t Terminal) *cobra.Command {
 		Long: `Revoke API keys, by the ids that yurt key list shows. Each controller refuses a revoked key
 within 5 s, and ends its open streams and terminals. Executions go on.`,
 		Example: "  yurt key revoke key_4tqzplnr3mzsyzsylstojxrtb4",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments.Between(1, -1, "one key ID or more"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return t.with(cmd.Context(), where, func(ctx context.Context, keys keyring) error { return t.revoke(ctx, keys, ids) })
 		},

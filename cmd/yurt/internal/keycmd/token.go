@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -24,7 +25,7 @@ func NewToken(t Terminal) *cobra.Command {
 sent as an API key is, such as in YURT_API_KEY, and reaches this session alone. It ends with the
 session, with your key, and when it expires.`,
 		Example: "  yurt session token $id --scope sessions:read,sessions:execute --expires 10m",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments.Between(1, 1, "one session ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := yurtclient.CreateTokenRequest{}
 			for _, scope := range scopes {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
 	"github.com/yurtrun/yurt/plugins/golang"
 )
 
@@ -24,7 +25,7 @@ at the default place. For another place, bind the directory in the template and 
 
 Run it again after Go was updated.`,
 		Example: "  sudo yurt runtime prepare go",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments.Between(1, 1, "one LANGUAGE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "go" {
 				return yurt.FieldErrorf(yurt.CodeInvalidArgument, "runtime", "%q has nothing to prepare; give go", args[0])

@@ -91,7 +91,7 @@ func (c commands) newSet() *cobra.Command {
 		Long: `Set quotas of a tenant, and leave the others as they are. The value "none" takes a quota away.
 Your key has to be an operator's. Sessions beyond a new quota go on.`,
 		Example: "  yurt tenant set acme --max-sessions 10 --max-memory 64Gi\n  yurt tenant set acme --max-cpu none",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments.Between(1, 1, "the name of one TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changed := map[string]string{}
 			for name, value := range values {
@@ -138,7 +138,7 @@ func (c commands) set(ctx context.Context, tenant string, changed map[string]str
 
 func (c commands) newShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show TENANT", Short: "Show the quotas and the use of a tenant", Args: cobra.ExactArgs(1),
+		Use: "show TENANT", Short: "Show the quotas and the use of a tenant", Args: arguments.Between(1, 1, "the name of one TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0]) },
 	}
 }

@@ -109,7 +109,7 @@ func allSeries() []series {
 // printHistory shows the last 24 hours: a line for each kind of use.
 func (c commands) printHistory(history access.UsageHistory, now time.Time) {
 	if len(history.Samples) == 0 {
-		c.Printf("There are no samples of the last 24 hours; the first comes within %s of a session.\n", time.Duration(history.Resolution))
+		c.Printf("There are no samples of the last 24 hours; the first comes within %d minutes of a session.\n", int(history.Resolution.Std().Minutes()))
 		return
 	}
 	head := []string{"last 24 h", "now", "mean", "highest"}
