@@ -42,11 +42,11 @@ type Authority struct {
 	now         func() time.Time
 }
 
-// InitAuthority makes an authority whose files are in dir. It replaces no file.
+// InitAuthority makes an authority whose files are in dir, which it makes too. It replaces no file.
 func InitAuthority(dir string, life time.Duration, now func() time.Time) error {
 	for _, name := range []string{AuthorityFile, AuthorityKeyFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "dir", "%s is there already; everything that it issued would be worth nothing without it, so remove it yourself or give another directory", filepath.Join(dir, name))
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--dir", "%s is there already; everything that it issued would be worth nothing without it, so remove it yourself or give another directory", filepath.Join(dir, name))
 		}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -78,17 +78,17 @@ func serial() *big.Int {
 func OpenAuthority(dir string, now func() time.Time) (*Authority, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, AuthorityFile), filepath.Join(dir, AuthorityKeyFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, yurt.FieldErrorf(yurt.CodeFileNotFound, "dir", "there is no authority in %s; make one with yurt ca init", dir)
+		return nil, yurt.FieldErrorf(yurt.CodeFileNotFound, "--dir", "there is no authority in %s; make one with yurt ca init --dir %s", dir, dir)
 	}
 	if err != nil {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "dir", "the authority in %s cannot be used: %w", dir, err)
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--dir", "the authority in %s cannot be used: %w", dir, err)
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok || !pair.Leaf.IsCA {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "dir", "%s is no authority that yurt ca init made", filepath.Join(dir, AuthorityFile))
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--dir", "%s is no authority that yurt ca init made", filepath.Join(dir, AuthorityFile))
 	}
 	if now().After(pair.Leaf.NotAfter) {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "dir", "the authority in %s expired at %s; make a new one, and have all parts trust both for a while", dir, date(pair.Leaf.NotAfter))
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--dir", "the authority in %s expired at %s; make a new one, and have all parts trust both for a while", dir, date(pair.Leaf.NotAfter))
 	}
 	return &Authority{certificate: pair.Leaf, key: key, now: now}, nil
 }
@@ -125,16 +125,19 @@ func (a *Authority) Issue(name Name, life time.Duration, certificateFile, keyFil
 }
 
 // writePair writes the key, for its owner alone, and then the certificate. A reader between the two finds that they do not belong
-// together, and reads again.
+// together, and reads again. The directory need not be there.
 func writePair(certificateFile, keyFile string, der []byte, key *ecdsa.PrivateKey) error {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return fmt.Errorf("encoding a key: %w", err)
 	}
-	return errors.Join(
-		replace(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600),
-		replace(certificateFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
-	)
+	if err := os.MkdirAll(filepath.Dir(keyFile), 0o700); err != nil {
+		return fmt.Errorf("making the directory of %s: %w", keyFile, err)
+	}
+	if err := replace(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600); err != nil {
+		return err
+	}
+	return replace(certificateFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
 }
 
 // replace puts a file in the place of another at once.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -80,10 +79,11 @@ func (s *Source) current() (*material, error) {
 func (s *Source) refresh() {
 	var read [3][]byte
 	changed := s.in == nil
+	flags := []string{"--tls-ca", "--tls-cert", "--tls-key"} // of every program that has such files
 	for i, path := range []string{s.files.Authorities, s.files.Certificate, s.files.Key} {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			s.failed = fmt.Errorf("reading a certificate: %w", err)
+			s.failed = yurt.FieldErrorf(yurt.CodeInvalidArgument, flags[i], "reading the file: %w; give one that yurt ca made", err)
 			return
 		}
 		read[i] = data
