@@ -56,6 +56,24 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestConfiguration: Prometheus takes the configuration that the documents have.
+func TestConfiguration(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/MONITORING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```yaml\n")
+	block, _, closed := strings.Cut(after, "```\n")
+	if !found || !closed || !strings.Contains(block, "rule_files") {
+		t.Fatalf("docs/MONITORING.md has no configuration with rule_files in YAML: %q", block)
+	}
+	file := filepath.Join(t.TempDir(), "prometheus.yml")
+	if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "config", "--syntax-only", file)
+}
+
 // TestDashboards: Prometheus takes each question of the dashboards.
 func TestDashboards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy/grafana/*.json"))
