@@ -23,7 +23,7 @@ type reader struct {
 }
 
 func newReader(ctx context.Context, path string, n int) (*reader, error) {
-	db, err := openDatabase(dsn(path)+"&_txlock=deferred&_pragma=query_only(1)", n)
+	db, err := openDatabase(readDSN(path), n)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +49,22 @@ func openDatabase(name string, n int) (*sql.DB, error) {
 	return db, nil
 }
 
-// dsn names the file, and how it is opened. Only a checkpoint waits for the disk, and the commit that triggers it:
+// dsn names the file, and how it is opened to be written. Only a checkpoint waits for the disk, and the commit that triggers it:
 // every 16 MiB of log, in place of SQLite's 4. A log that one large transaction made longer is cut when the next one
 // begins. Free pages can be returned to the disk, see [Store.Shrink].
 func dsn(path string) string {
-	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return location.String() +
-		"?_pragma=busy_timeout(10000)&_pragma=auto_vacuum(incremental)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(33554432)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
+	return location(path) +
+		"&_pragma=auto_vacuum(incremental)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(33554432)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
+}
+
+// readDSN names the file, and how it is opened to be read. It has none of the settings of [dsn]: a connection that sets auto_vacuum
+// takes the lock to write, and holds it until the disk has its change.
+func readDSN(path string) string { return location(path) + "&_txlock=deferred&_pragma=query_only(1)" }
+
+// location names the file, and how long a connection waits for a lock of another.
+func location(path string) string {
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	return file.String() + "?_pragma=busy_timeout(10000)"
 }
 
 // QueryRowContext is that of sql.DB, with a prepared statement where there is one.
