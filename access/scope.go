@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // Scope is one thing that a key lets its caller do. The set is closed.
@@ -35,20 +34,17 @@ func CheckScopes(field string, scopes []Scope) error {
 	}
 	for _, scope := range scopes {
 		if !slices.Contains(Scopes(), scope) {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "there is no scope %.40q; give one or more of %s%s", scope, Names(Scopes()),
-				suggest.Question(string(scope), texts(Scopes())))
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "there is no scope %.40q; give one or more of %s", scope, Names(Scopes()))
 		}
 	}
 	return nil
 }
 
 // Names lists scopes, separated by commas, as errors and help texts name them.
-func Names(scopes []Scope) string { return strings.Join(texts(scopes), ", ") }
-
-func texts(scopes []Scope) []string {
+func Names(scopes []Scope) string {
 	list := make([]string, len(scopes))
 	for i, scope := range scopes {
 		list[i] = string(scope)
 	}
-	return list
+	return strings.Join(list, ", ")
 }

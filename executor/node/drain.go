@@ -90,5 +90,5 @@ func (d *drain) awaitEnd(ctx context.Context) error {
 }
 
 func errDraining() error {
-	return yurt.Errorf(yurt.CodeUnavailable, "this node is being drained and takes nothing new")
+	return yurt.Errorf(yurt.CodeUnavailable, "this node is being drained and takes no new sandboxes; try again when another node is free, or end the drain with yurt node drain --undo")
 }

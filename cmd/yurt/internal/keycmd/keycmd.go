@@ -81,7 +81,8 @@ func newCreate(t Terminal) *cobra.Command {
 		Long: `Create an API key, and show it this once. Give it to programs as YURT_API_KEY.
 
 A key of the tenant "default" with the scope admin is an operator's: it manages the keys of
-every tenant. The first one is made in the database, before the server starts.`,
+every tenant. The first one is made in the database, before the server starts: controller.db in
+the state directory of yurt controller, or yurt.db in that of yurt dev.`,
 		Example: "  yurt key create --tenant acme --scope sessions:read,sessions:write,sessions:execute --expires 720h\n" +
 			"  yurt key create --store /var/lib/yurt/controller.db --scope admin",
 		Args: cobra.NoArgs,

@@ -21,8 +21,8 @@ func NewToken(t Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token ID",
 		Short: "Create a token for one session, and show it this once",
-		Long: `Create a token for one session, to hand to a browser or to an agent, and show it this once. It is
-sent as an API key is, such as in YURT_API_KEY, and reaches this session alone. It ends with the
+		Long: `Create a token for one session, for a browser or an agent, and show it this once. Programs send it
+as they send an API key, such as in YURT_API_KEY. It reaches only this session, and ends with the
 session, with your key, and when it expires.`,
 		Example: "  yurt session token $id --scope sessions:read,sessions:execute --expires 10m",
 		Args:    arguments.Between(1, 1, "one session ID"),
@@ -40,7 +40,7 @@ session, with your key, and when it expires.`,
 	}
 	cmd.Flags().StringSliceVar(&scopes, "scope", []string{string(access.SessionsRead), string(access.SessionsExecute)},
 		"a scope of the token: sessions:read, sessions:write, sessions:execute or files; may be repeated")
-	cmd.Flags().DurationVar(&expires, "expires", time.Hour, "after which it opens no door, at most 24h")
+	cmd.Flags().DurationVar(&expires, "expires", time.Hour, "how long the token is valid, at most 24h")
 	return cmd
 }
 

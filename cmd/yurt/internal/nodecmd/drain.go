@@ -60,6 +60,6 @@ func (a *app) drainNode(ctx context.Context, name string, grace yurt.Duration, u
 	if drain.Draining {
 		state = "draining"
 	}
-	a.PrintTable([]string{"node", "state", "sessions told", "they end by"}, [][]string{{drain.Node, state, strconv.Itoa(drain.Sessions), ends}})
+	a.PrintTable([]string{"node", "state", "sessions", "end by"}, [][]string{{drain.Node, state, strconv.Itoa(drain.Sessions), ends}})
 	return nil
 }
