@@ -41,7 +41,7 @@ RULES = [
     # A made-up ETag is that of no file or template.
     ("put-file|replace-template", "If-(None-)?Match", "^there is no |has changed: its ETag is|is there, with the ETag|^the value is no list of ETags|^only a file that is replaced"),
     ("set-session-timeout", "timeout", "^give a timeout, an idle_timeout or both"),
-    ("set-pool", "max", "is out of range; give .*, which is the least it keeps"),
+    (f"set-pool|{TEMPLATES}", r"(warm_pool\.)?max", "is out of range; give .*, which is the least it keeps|is less than the .* that are always kept ready"),
     ("replace-template", "name", "^the template is called .*; give the same name in both"),
     # Made-up text is no HCL.
     (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
