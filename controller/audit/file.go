@@ -11,16 +11,13 @@ import (
 )
 
 // file is the file to which entries are added, one JSON object a line. A program that rotates logs may rename it: the next batch
-// makes a new one. A nil file drops entries.
+// makes a new one.
 type file struct {
 	path string
 	out  *os.File
 }
 
 func openFile(path string) (*file, error) {
-	if path == "" {
-		return nil, nil
-	}
 	f := &file{path: path}
 	if err := f.open(); err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--audit-log", "opening the file: %w; give a path in a directory that the server may write to", err)
@@ -33,31 +30,28 @@ func (f *file) open() (err error) {
 	return err
 }
 
-// add adds entries. When it fails, it cuts the file back, so that the next try adds no entry twice.
-func (f *file) add(entries []Entry) error {
-	if f == nil {
-		return nil
-	}
+// add adds all entries or none: when it fails, it cuts the file back, so that the next try adds no entry twice.
+func (f *file) add(entries []Entry) (added int, err error) {
 	if err := f.follow(); err != nil {
-		return fmt.Errorf("opening the file of the audit log: %w", err)
+		return 0, fmt.Errorf("opening the file of the audit log: %w", err)
 	}
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	encoder.SetEscapeHTML(false)
 	for _, entry := range entries {
 		if err := encoder.Encode(entry); err != nil {
-			return fmt.Errorf("encoding an entry of the audit log: %w", err)
+			return 0, fmt.Errorf("encoding an entry of the audit log: %w", err)
 		}
 	}
 	before, err := f.out.Stat()
 	if err != nil {
-		return fmt.Errorf("looking at the file of the audit log: %w", err)
+		return 0, fmt.Errorf("looking at the file of the audit log: %w", err)
 	}
 	if _, err := f.out.Write(lines.Bytes()); err != nil {
 		// A part of the batch would be there twice after the next try.
-		return errors.Join(fmt.Errorf("writing the file of the audit log: %w", err), undo(f.out, before))
+		return 0, errors.Join(fmt.Errorf("writing the file of the audit log: %w", err), undo(f.out, before))
 	}
-	return nil
+	return len(entries), nil
 }
 
 // undo cuts a regular file back to its former size.
@@ -82,7 +76,7 @@ func (f *file) follow() error {
 }
 
 func (f *file) close() {
-	if f != nil && f.out != nil {
+	if f.out != nil {
 		_ = f.out.Close() // each batch was written by a call of its own
 		f.out = nil
 	}

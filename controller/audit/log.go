@@ -39,6 +39,7 @@ const (
 type Config struct {
 	Store     Store
 	File      string                // to which entries are added as lines of JSON; empty: the store alone has the log
+	Syslog    string                // address of a syslog server to which entries are sent too, as local, unix:///path, udp://host:port or tcp://host:port; empty: none
 	Retention time.Duration         // 0 is [DefaultRetention]
 	Logger    *slog.Logger          // nil: logs nowhere
 	Metrics   prometheus.Registerer // nil: no metrics
@@ -47,7 +48,7 @@ type Config struct {
 // Log is the audit log of a server. A nil log drops every entry. Its methods may be called concurrently.
 type Log struct {
 	store     Store
-	file      *file
+	sinks     []sink // beside the store
 	retention time.Duration
 	log       *slog.Logger
 	entries   *prometheus.CounterVec
@@ -64,7 +65,7 @@ type Log struct {
 // kind tells refusals and events that are summed up.
 type kind struct{ tenant, key, subject, action, address string }
 
-// New returns a log. It opens the file. [Log.Run] writes, and closes the file.
+// New returns a log. It opens the file and the connection to syslog. [Log.Run] writes, and closes both.
 func New(config Config) (*Log, error) {
 	if config.Store == nil {
 		return nil, errors.New("making an audit log: it needs a store")
@@ -83,12 +84,12 @@ func New(config Config) (*Log, error) {
 			return nil, err
 		}
 	}
-	out, err := openFile(config.File)
+	sinks, err := openSinks(config)
 	if err != nil {
 		return nil, err
 	}
 	return &Log{
-		store: config.Store, file: out, retention: config.Retention, log: config.Logger, entries: entries,
+		store: config.Store, sinks: sinks, retention: config.Retention, log: config.Logger, entries: entries,
 		room: make(chan struct{}, queueLimit), queue: make(chan Entry, queueLimit), asked: make(chan chan struct{}),
 		single: rate.NewLimiter(singles, singlesBurst), sums: map[kind]*Entry{},
 	}, nil

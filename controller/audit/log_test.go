@@ -46,14 +46,18 @@ type world struct {
 	stop  func()
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, changes ...func(*audit.Config)) *world {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "yurt.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, store: &awayStore{Store: sqlite.Audit(store)}, file: filepath.Join(t.TempDir(), "audit.jsonl")}
-	if w.log, err = audit.New(audit.Config{Store: w.store, File: w.file}); err != nil {
+	config := audit.Config{Store: w.store, File: w.file}
+	for _, change := range changes {
+		change(&config)
+	}
+	if w.log, err = audit.New(config); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

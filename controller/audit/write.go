@@ -2,12 +2,13 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // Run writes the entries until ctx ends, and then those that still wait.
 func (l *Log) Run(ctx context.Context) error {
-	defer l.file.close()
+	defer closeAll(l.sinks)
 	write, sum, purge := time.NewTicker(writePause), time.NewTicker(time.Second), time.NewTicker(purgePeriod)
 	defer write.Stop()
 	defer sum.Stop()
@@ -52,14 +53,16 @@ func (l *Log) writeAll(ctx context.Context) {
 	}
 }
 
-// write writes a batch to the file and then to the store, again and again until both have it or ctx ends.
+// write writes a batch to the sinks and then to the store, again and again until all have it or ctx ends.
 func (l *Log) write(ctx context.Context, batch []Entry) {
-	inFile := false
+	left := make([]remainder, len(l.sinks))
+	for i, s := range l.sinks {
+		left[i] = remainder{sink: s, entries: batch}
+	}
 	for {
 		var err error
-		if !inFile {
-			err = l.file.add(batch)
-			inFile = err == nil
+		for i := range left {
+			err = errors.Join(err, left[i].add())
 		}
 		if err == nil {
 			err = l.add(ctx, batch)

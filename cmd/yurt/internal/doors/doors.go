@@ -28,6 +28,7 @@ import (
 // Flags say how callers are recorded.
 type Flags struct {
 	auditFile      string
+	auditSyslog    string
 	auditRetention time.Duration
 	perKey         float64
 	perAddress     float64
@@ -37,6 +38,7 @@ type Flags struct {
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.auditFile, "audit-log", "", "a file to which the audit log is added too, as lines of JSON; it may be renamed to rotate it (default: the database alone, see yurt audit)")
+	flags.StringVar(&f.auditSyslog, "audit-syslog", "", "a syslog server to which the audit log is sent too: local, unix:///path, udp://host:514 or tcp://host:514")
 	flags.DurationVar(&f.auditRetention, "audit-retention", audit.DefaultRetention, "how long the database keeps entries of the audit log, at least 24h")
 	flags.Float64Var(&f.perKey, "rate-limit-key", 0, "the most requests a second of an API key, at all controllers together; 0 for no limit")
 	flags.Float64Var(&f.perAddress, "rate-limit-address", 0, "the most requests a second of an address, likewise; do not set it behind a proxy, whose address all requests have")
@@ -76,7 +78,7 @@ type Doors struct {
 // Open makes the parts over a database.
 func (f *Flags) Open(store *storage.Storage, logger *slog.Logger, metrics prometheus.Registerer) (_ *Doors, err error) {
 	d := &Doors{store: store}
-	d.Audit, err = audit.New(audit.Config{Store: store.Audit, File: f.auditFile, Retention: f.auditRetention, Logger: logger, Metrics: metrics})
+	d.Audit, err = audit.New(audit.Config{Store: store.Audit, File: f.auditFile, Syslog: f.auditSyslog, Retention: f.auditRetention, Logger: logger, Metrics: metrics})
 	if err != nil {
 		return nil, err
 	}
