@@ -38,12 +38,16 @@ type instance struct {
 // takes no longer than the start timeout, because the process is killed then and
 // everything that waits for it ends. ctx is the host's: its end kills too.
 func (h *Host) launch(ctx context.Context, name, path string) (*instance, error) {
+	own, err := newCertificate()
+	if err != nil {
+		return nil, err
+	}
 	proc, err := h.newProcess(name, path)
 	if err != nil {
 		return nil, err
 	}
 	inst := &instance{name: name, process: proc, plans: newPlanCache()}
-	inst.client = plugin.NewClient(h.clientConfig(proc))
+	inst.client = plugin.NewClient(h.clientConfig(proc, own))
 
 	limit := time.AfterFunc(h.opts.startTimeout, func() {
 		proc.kill(fmt.Errorf("had not finished starting after %s and was killed", h.opts.startTimeout))
@@ -64,12 +68,12 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 	return inst, nil
 }
 
-func (h *Host) clientConfig(proc *process) *plugin.ClientConfig {
+func (h *Host) clientConfig(proc *process, own certificate) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
 		HandshakeConfig:  protocol.Handshake(),
 		VersionedPlugins: protocol.Versions(&dialedV1{}),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        own.config(),
 		SkipHostEnv:      true,
 		Logger:           quiet{h.log},
 		StartTimeout:     h.opts.startTimeout + time.Minute, // launch cuts off earlier, and says why
@@ -80,7 +84,7 @@ func (h *Host) clientConfig(proc *process) *plugin.ClientConfig {
 		GRPCDialOptions: []grpc.DialOption{grpc.WithIdleTimeout(0)},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 			proc.socketDir = socketDir
-			proc.take(cmd.Env)
+			proc.take(append(cmd.Env, own.variable()))
 			return proc, nil
 		},
 	}

@@ -80,6 +80,12 @@ func play(name string) int {
 			"elsewhere": "1|1|unix|/run/other|grpc|", "linked": "1|1|unix|/tmp/link|grpc|", "overtcp": "1|1|tcp|127.0.0.1:22|grpc|", "nowhere": "1|1|unix|/tmp/none|grpc|",
 		}[kind])
 		time.Sleep(time.Hour)
+	case "curve":
+		fmt.Fprintln(os.Stderr, hostCurve())
+		return 3
+	case "open", "untrusted": // it hides its certificate, or has none
+		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
+		serveAs(kind)
 	case "attacker":
 		if err := plugins.Serve(attacker{obedient{name}}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
