@@ -6,9 +6,8 @@ import (
 	"slices"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
@@ -21,14 +20,11 @@ func (l *Local) Signal(sandboxID string, process procid.ID, signal yurt.Signal) 
 	if err != nil {
 		return err
 	}
-	if process.PID <= 0 {
-		return noProcess(sandboxID, process)
-	}
-	fd, err := unix.PidfdOpen(process.PID, 0)
+	file, err := pidfd.Open(process.PID)
 	if err != nil {
 		return noProcess(sandboxID, process)
 	}
-	defer unix.Close(fd)
+	defer file.Close()
 	runs, err := s.group.Processes()
 	if err != nil {
 		return fmt.Errorf("listing the processes of sandbox %s: %w", sandboxID, err)
@@ -40,7 +36,7 @@ func (l *Local) Signal(sandboxID string, process procid.ID, signal yurt.Signal) 
 	if !inside || !process.Alive() {
 		return noProcess(sandboxID, process)
 	}
-	if err := unix.PidfdSendSignal(fd, syscall.Signal(signal), nil, 0); err != nil {
+	if err := file.Signal(syscall.Signal(signal)); err != nil {
 		return noProcess(sandboxID, process)
 	}
 	return nil
@@ -56,13 +52,13 @@ func (l *Local) KillInit(sandboxID string) error {
 	if err != nil {
 		return err
 	}
-	fd, err := unix.PidfdOpen(init.PID, 0)
+	file, err := pidfd.Open(init.PID)
 	if err != nil {
 		return errors.Join(gone(sandboxID), err)
 	}
-	defer unix.Close(fd)
+	defer file.Close()
 	if !init.Alive() {
 		return gone(sandboxID)
 	}
-	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	return file.Kill()
 }

@@ -5,6 +5,7 @@ package pidfd
 import (
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,9 +49,12 @@ func ended(fd uintptr) bool {
 }
 
 // Kill kills the process.
-func (f *File) Kill() error {
-	if err := f.with(func(fd int) error { return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) }); err != nil {
-		return fmt.Errorf("killing a process: %w", err)
+func (f *File) Kill() error { return f.Signal(unix.SIGKILL) }
+
+// Signal sends the process a signal.
+func (f *File) Signal(signal syscall.Signal) error {
+	if err := f.with(func(fd int) error { return unix.PidfdSendSignal(fd, signal, nil, 0) }); err != nil {
+		return fmt.Errorf("sending a process signal %d: %w", signal, err)
 	}
 	return nil
 }
