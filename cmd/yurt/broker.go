@@ -19,7 +19,7 @@ import (
 func (a *app) dividesPower() bool { return a.executor == nil && os.Geteuid() == 0 }
 
 // keepExecutor is the broker of a server, by the name of its command, whose executor it starts again whenever that crashes.
-func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, logger *slog.Logger, node string) (err error) {
+func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, logger *slog.Logger, node string, listeners ...brokered.Listener) (err error) {
 	process.Outlive(logger)
 	config, err := f.config(a, logger, node)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, lo
 	defer cancel()
 	level := a.takesOver(command, slog.New(slog.DiscardHandler), &f.log, reloads{}) // the executor logs the outcome
 	go passHangups(ctx, level, hangups, passed)
-	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger}).Run(ctx)
+	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger, Listeners: listeners}).Run(ctx)
 }
 
 // closed closes the power at the end of a broker, whose error is that of its executor, if that has one.

@@ -160,7 +160,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 		return err
 	}
 	process.Serve(logger)
-	listener, err := f.listen.Open(ctx)
+	listener, err := f.listen.Open(ctx, f.listen.Bind)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/doors"
@@ -22,6 +23,9 @@ import (
 	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/executor"
 )
+
+// listenFlag names the listener of the REST API between a broker and its executors.
+const listenFlag = "listen"
 
 type devFlags struct {
 	nodeFlags
@@ -77,11 +81,10 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	if a.dividesPower() {
-		return a.keepExecutor(ctx, "dev", &f.nodeFlags, logger, localNode)
+		return a.keepExecutor(ctx, "dev", &f.nodeFlags, logger, localNode, brokered.Listener{Flag: listenFlag, Bind: f.listen.Bind})
 	}
 	process.Serve(logger)
-	process.OutliveSandboxes(logger)
-	listener, err := f.listen.Open(ctx)
+	listener, err := f.listen.Open(ctx, a.executor.Listener(listenFlag, f.listen.Bind))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/arguments"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/brokered"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/cli"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/otlp"
@@ -33,6 +34,12 @@ var _ local.Executor = (*api.Client)(nil)
 // callsLimit bounds how long the calls that are under way may go on when the executor
 // is told to stop.
 const callsLimit = 10 * time.Second
+
+// Names of listeners between a broker and its executors.
+const (
+	tlsFlag     = "listen-tls"
+	metricsFlag = "metrics-listen"
+)
 
 type executorFlags struct {
 	nodeFlags
@@ -109,6 +116,25 @@ func (f *executorFlags) complete(a *app) (err error) {
 	return nil
 }
 
+// listeners are those that outlive an executor.
+func (f *executorFlags) listeners() (list []brokered.Listener) {
+	if f.listenTLS != "" {
+		list = append(list, brokered.Listener{Flag: tlsFlag, Bind: f.bindTLS})
+	}
+	if f.metrics.Address != "" {
+		list = append(list, brokered.Listener{Flag: metricsFlag, Bind: f.metrics.Bind})
+	}
+	return list
+}
+
+func (f *executorFlags) bindTLS(ctx context.Context) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listenTLS)
+	if err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "--listen-tls", "listening on %s: %w", f.listenTLS, err)
+	}
+	return listener, nil
+}
+
 func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := f.check(a); err != nil {
 		return err
@@ -118,10 +144,9 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	if a.dividesPower() {
-		return a.keepExecutor(ctx, "executor", &f.nodeFlags, logger, f.node)
+		return a.keepExecutor(ctx, "executor", &f.nodeFlags, logger, f.node, f.listeners()...)
 	}
 	process.Serve(logger)
-	process.OutliveSandboxes(logger)
 	source, err := f.identity(logger)
 	if err != nil {
 		return err
@@ -138,7 +163,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
-	stop, err := f.metrics.Start(ctx, logger, node.Metrics())
+	stop, err := f.metrics.Start(ctx, a.executor.Listener(metricsFlag, f.metrics.Bind), logger, node.Metrics())
 	if err != nil {
 		return err
 	}
@@ -156,9 +181,9 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, source *identity.Source, logger *slog.Logger, node announce.Node) error {
 	address := ""
 	if source != nil {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listenTLS)
+		listener, err := a.executor.Listener(tlsFlag, f.bindTLS)(ctx)
 		if err != nil {
-			return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen-tls", "listening on %s: %w", f.listenTLS, err)
+			return err
 		}
 		address = listener.Addr().String()
 		server.ServeTLS(listener, source)

@@ -55,7 +55,7 @@ func Check(dir string) error {
 	}
 	free := info.Bavail
 	if os.Geteuid() == 0 {
-		free = info.Bfree // with the blocks that file systems reserve for root
+		free = info.Bfree // with the blocks that file systems reserve for root by its user id; it needs no capability for them
 	}
 	if int64(free)*info.Bsize < Least || info.Files > 0 && info.Ffree == 0 { //nolint:gosec // far below the largest
 		return ErrFull

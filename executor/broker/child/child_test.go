@@ -170,6 +170,7 @@ func playTakenOver() error {
 			}
 			return err
 		}},
+		{"listen at a port of root's", bindLow},
 	} {
 		fmt.Printf("%s: %v\n", attempt.name, attempt.err())
 	}
@@ -199,6 +200,16 @@ func openByHandle(path string) error {
 		unix.Close(file)
 	}
 	return err
+}
+
+// bindLow takes a port below 1024 for a moment.
+func bindLow() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	return unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 987})
 }
 
 func enter(namespace string) error {
@@ -407,7 +418,7 @@ func TestTakenOverExecutorMountsNothing(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	for range 8 {
+	for range 9 {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)

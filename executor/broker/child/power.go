@@ -14,8 +14,6 @@ func Capabilities() []uintptr {
 		unix.CAP_SETUID, unix.CAP_SETGID, // files as the user of a sandbox: setfsuid
 		// Files of sandboxes, layers and images, which have owners of their own, and files that users name.
 		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID,
-		unix.CAP_SYS_RESOURCE,     // the part of a full disk that ext4 keeps for root; and the own score for the end of memory
-		unix.CAP_NET_BIND_SERVICE, // an operator may choose port 443
 	}
 }
 

@@ -47,6 +47,8 @@ type Executor struct {
 	Socket   *net.UnixConn // to the broker
 	StateDir string        // that the broker has locked
 	status   *os.File
+
+	listeners []string // the flags that name them, in the order of their descriptors
 }
 
 // Join returns the executor that this process is, nil if it is no executor, and the name by which the user has called the program.
@@ -58,6 +60,10 @@ func Join(name string) (*Executor, string, error) {
 	for _, fd := range []int{child.FD, lockFD, statusFD} {
 		unix.CloseOnExec(fd)
 	}
+	listeners := strings.FieldsFunc(os.Getenv(namesVariable), func(r rune) bool { return r == ':' })
+	for i := range listeners {
+		unix.CloseOnExec(listenersFD + i)
+	}
 	socket, err := wire.Open(os.NewFile(child.FD, "broker"))
 	if err != nil {
 		return nil, name, fmt.Errorf("%w; the broker starts this process, and no user does", err)
@@ -66,7 +72,7 @@ func Join(name string) (*Executor, string, error) {
 	if err != nil {
 		return nil, name, fmt.Errorf("finding the state directory: %w", err)
 	}
-	return &Executor{Socket: socket, StateDir: filepath.Dir(lock), status: os.NewFile(statusFD, "status")}, name, nil
+	return &Executor{Socket: socket, StateDir: filepath.Dir(lock), status: os.NewFile(statusFD, "status"), listeners: listeners}, name, nil
 }
 
 // Tell passes a word for systemd on to the broker, which is the process that systemd knows.
@@ -89,11 +95,20 @@ type Broker struct {
 	Signals <-chan os.Signal // are passed on to the executor; may be nil
 	Once    bool             // the executor is not started again
 	Logger  *slog.Logger
+
+	Listeners []Listener
 }
 
 // Run has an executor until that ends by itself, and returns nil or its exit code as a [cli.ExitError]. When ctx ends it asks the
 // executor to end. Of one that was killed, and is not started again, it says so.
 func (b *Broker) Run(ctx context.Context) error {
+	sockets, err := openListeners(ctx, b.Listeners)
+	if err != nil {
+		return err
+	}
+	closeSockets := func() { _ = closeAll(sockets) } // they may be closed
+	defer closeSockets()
+	defer context.AfterFunc(ctx, closeSockets)() // calls that come while the executor ends are refused
 	read, write, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("starting the executor: %w", err)
@@ -105,7 +120,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	}()
 	defer func() { write.Close(); <-relayed }()
 	kept := child.Child{
-		Command: b.command, Files: []*os.File{b.Power.Lock, write}, Broker: b.Power.Broker, Signals: b.Signals, Once: b.Once, Logger: b.Logger,
+		Command: b.command, Files: append([]*os.File{b.Power.Lock, write}, sockets...), Broker: b.Power.Broker, Signals: b.Signals, Once: b.Once, Logger: b.Logger,
 	}
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return b.prepare(ctx) }) // beside the start of a process
@@ -127,6 +142,7 @@ func (b *Broker) command() *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:noctx // package child ends it
 	cmd.Args[0] = filepath.Base(os.Args[0]) + child.NameSuffix
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
+	cmd.Env = append(cmd.Env, names(b.Listeners)) // the last setting of a variable counts
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd
 }

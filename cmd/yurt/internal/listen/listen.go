@@ -99,8 +99,17 @@ func (f *Flags) URL(at net.Addr) string {
 	return "http://" + address
 }
 
-// Open listens. The caller closes the listener.
-func (f *Flags) Open(ctx context.Context) (net.Listener, error) {
+// Bind listens at the address. The caller closes the listener.
+func (f *Flags) Bind(ctx context.Context) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
+	if err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w; is another server running? Port 0 takes any free one", f.Address, err)
+	}
+	return listener, nil
+}
+
+// Open returns the listener for the connections of clients, over the one that bind returns. The caller closes it.
+func (f *Flags) Open(ctx context.Context, bind func(context.Context) (net.Listener, error)) (net.Listener, error) {
 	var pair *certificate
 	if f.TLS() {
 		pair = &certificate{files: *f}
@@ -108,9 +117,9 @@ func (f *Flags) Open(ctx context.Context) (net.Listener, error) {
 			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--listen-cert", "%w; give a certificate and its key in PEM", err)
 		}
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
+	listener, err := bind(ctx)
 	if err != nil {
-		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w; is another server running? Port 0 takes any free one", f.Address, err)
+		return nil, err
 	}
 	listener = clientlimits.Listen(listener) // below TLS, whose connections the HTTP server has to recognise
 	if pair == nil {

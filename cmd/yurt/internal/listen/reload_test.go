@@ -46,7 +46,7 @@ func writePair(t *testing.T, f Flags, serial int64) {
 func TestCertificateIsReadAgain(t *testing.T) {
 	f := Flags{Address: "127.0.0.1:0", Certificate: filepath.Join(t.TempDir(), "cert.pem"), Key: filepath.Join(t.TempDir(), "key.pem")}
 	writePair(t, f, 1)
-	listener, err := f.Open(t.Context())
+	listener, err := f.Open(t.Context(), f.Bind)
 	if err != nil {
 		t.Fatal(err)
 	}

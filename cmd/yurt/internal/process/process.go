@@ -29,14 +29,10 @@ func Serve(logger *slog.Logger) {
 	}
 }
 
-// Outlive prepares the process of a broker.
+// Outlive prepares the process of a broker. When memory is short, the kernel ends other processes than the broker and its executors, which
+// inherit the score.
 func Outlive(logger *slog.Logger) {
 	outliveReaders()
-	OutliveSandboxes(logger)
-}
-
-// OutliveSandboxes has the kernel end other processes than a server of a node, when memory is short.
-func OutliveSandboxes(logger *slog.Logger) {
 	if err := oomscore.Lower(oomscore.Service); err != nil {
 		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
 	}

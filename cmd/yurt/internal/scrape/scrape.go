@@ -45,8 +45,18 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Start serves metrics until stop is called, which waits for the end. Without an address it serves no metrics.
-func (f *Flags) Start(ctx context.Context, logger *slog.Logger, metrics ...prometheus.Collector) (stop func(), err error) {
+// Bind listens at the address. The caller closes the listener.
+func (f *Flags) Bind(ctx context.Context) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
+	if err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "--metrics-listen", "listening on %s: %w; give a free address of this machine", f.Address, err)
+	}
+	return listener, nil
+}
+
+// Start serves metrics at the listener that bind returns until stop is called, which waits for the end. Without an address it serves
+// no metrics.
+func (f *Flags) Start(ctx context.Context, bind func(context.Context) (net.Listener, error), logger *slog.Logger, metrics ...prometheus.Collector) (stop func(), err error) {
 	if f.Address == "" {
 		return func() {}, nil
 	}
@@ -56,9 +66,9 @@ func (f *Flags) Start(ctx context.Context, logger *slog.Logger, metrics ...prome
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
+	listener, err := bind(ctx)
 	if err != nil {
-		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "--metrics-listen", "listening on %s: %w; give a free address of this machine", f.Address, err)
+		return nil, err
 	}
 	logger.Info("metrics are served", "address", listener.Addr().String())
 	mux := http.NewServeMux()
