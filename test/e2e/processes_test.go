@@ -8,7 +8,7 @@ import (
 )
 
 // TestDoctorTellsBrokerFromExecutor: yurt doctor --processes names the two processes of a server, and shows that the executor has lost
-// capabilities.
+// capabilities and system calls.
 func TestDoctorTellsBrokerFromExecutor(t *testing.T) {
 	_, server := serveProcess(t)
 	executor, err := server.ExecutorPID()
@@ -31,5 +31,8 @@ func TestDoctorTellsBrokerFromExecutor(t *testing.T) {
 	}
 	if most := len(child.Capabilities()); len(e.Capabilities) > most || len(e.Bounding) > most || len(b.Capabilities) <= len(e.Capabilities) {
 		t.Errorf("the executor has the capabilities %v and could get %v, the broker has %v; want %d at most, and fewer than the broker", e.Capabilities, e.Bounding, b.Capabilities, most)
+	}
+	if e.Filters == 0 || !e.NoNewPrivs {
+		t.Errorf("the executor has %d filters of system calls, no_new_privs %t", e.Filters, e.NoNewPrivs)
 	}
 }

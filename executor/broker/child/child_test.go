@@ -171,6 +171,12 @@ func playTakenOver() error {
 			return err
 		}},
 		{"listen at a port of root's", bindLow},
+		{"make a namespace of users", func() error {
+			program := exec.Command("true")
+			program.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
+			return program.Run()
+		}},
+		{"read its keys", func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); return err }},
 	} {
 		fmt.Printf("%s: %v\n", attempt.name, attempt.err())
 	}
@@ -418,7 +424,7 @@ func TestTakenOverExecutorMountsNothing(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	for range 9 {
+	for range 11 {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)

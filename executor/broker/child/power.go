@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/confine"
 )
 
 // Capabilities are those that the executor has of its broker's, by the calls that need them. It has no other from its first instruction on.
@@ -17,7 +19,8 @@ func Capabilities() []uintptr {
 	}
 }
 
-// shed takes all other capabilities from the programs that the calling thread starts, for good, and the way to get any by a set-uid program.
+// shed takes all other capabilities from the programs that the calling thread starts, for good, the way to get any by a set-uid program, and
+// system calls that no executor makes.
 func shed() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("giving up new privileges: %w", err)
@@ -47,5 +50,5 @@ func shed() error {
 	if err := unix.Capset(&header, &data[0]); err != nil {
 		return fmt.Errorf("dropping inheritable capabilities: %w", err)
 	}
-	return nil
+	return confine.RefuseCalls()
 }
