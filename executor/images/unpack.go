@@ -187,7 +187,7 @@ func (u *unpacker) put(header *tar.Header, p place) error {
 		mode |= 0o111
 	}
 	if header.Typeflag == tar.TypeDir {
-		return u.putDir(p, mode)
+		return u.putDir(p, mode|0o700) // for later entries, and for the removal of the image
 	}
 	if header.Typeflag == tar.TypeLink {
 		return u.putLink(header, p)

@@ -190,3 +190,19 @@ func TestPowerAndNoUnpacker(t *testing.T) {
 		t.Errorf("the pull: %v", err)
 	}
 }
+
+// TestDirectoriesWithoutWriting: some distributions have them, with files in them. The unpacker has no power to write there in spite of the mode.
+func TestDirectoriesWithoutWriting(t *testing.T) {
+	t.Parallel()
+	registry := newLoopback(t)
+	sealed := dir("d/")
+	sealed.Mode = 0o555
+	reference := registry.push(t, "app", layered(t, v1.Config{}, archive(t, sealed, file("d/a", "1")), archive(t, file("d/b", "2"))))
+	s := open(t, Config{Registries: []string{registry.host}})
+	image := get(t, s, reference, "test")
+	for _, name := range []string{"d/a", "d/b"} {
+		if _, err := os.Stat(filepath.Join(image.Root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -114,16 +114,34 @@ func (l *Local) StartUnpacker(request Unpacking) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	defer tree.Close()
+	started, err := l.unpackInto(tree, request.FileBytes)
+	if err != nil {
+		tree.Close()
+	}
+	return started, err
+}
+
+// unpackInto starts an unpacker with a directory of the store, which is closed when the unpacker has ended and its files are the store's.
+func (l *Local) unpackInto(tree *os.File, fileBytes int64) (Program, error) {
+	var store unix.Stat_t
+	if err := unix.Fstat(int(tree.Fd()), &store); err != nil {
+		return Program{}, fmt.Errorf("starting the unpacker: %w", err)
+	}
 	file, err := os.Open(l.config.Unpacker)
 	if err != nil {
 		return Program{}, fmt.Errorf("starting the unpacker: %w", err)
 	}
 	defer file.Close()
 	cmd := command(confine.Unpacker, []string{"GOMEMLIMIT=192MiB"})
-	return l.start(cmd, append([]pipe{input(cmd)}, outputs(cmd)...), func(s *confine.Starter) (dir *os.File, release func() error, err error) {
-		release, err = s.StartIn(cmd, file, tree, request.FileBytes)
-		return nil, release, err
+	return l.start(cmd, append([]pipe{input(cmd)}, outputs(cmd)...), func(s *confine.Starter) (*os.File, func() error, error) {
+		release, err := s.StartIn(cmd, file, tree, fileBytes)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, func() error {
+			defer tree.Close()
+			return errors.Join(release(), handBack(tree, store))
+		}, nil
 	})
 }
 
