@@ -46,5 +46,6 @@ func (l *Local) End(ctx context.Context, sandboxID string) error {
 		return err
 	}
 	l.list.drop(sandboxID)
+	l.ranges.free(sandboxID)
 	return nil
 }

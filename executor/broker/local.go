@@ -51,6 +51,7 @@ type Local struct {
 
 	filters *launch.Filters
 	list    list
+	ranges  ranges
 }
 
 // NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
@@ -155,12 +156,22 @@ func gone(sandboxID string) error {
 	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", sandboxID)
 }
 
-// source returns the directory of a tree on the node.
-func (l *Local) source(sandboxID string, tree Tree) string {
-	if tree.Layer != "" {
-		return layers.Tree(l.LayersDir, tree.Layer)
+// openView opens the directory of a view. Its parents and the record of the sandbox are the executor's, so no link is followed there.
+func (l *Local) openView(sandboxID, view string) (*os.File, error) {
+	record := l.Dirs.RecordDir(sandboxID)
+	records, err := unix.Open(filepath.Dir(record), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the records of sandboxes: %w", err)
 	}
-	return filepath.Join(l.Dirs.RecordDir(sandboxID), ViewsDir, tree.View)
+	defer unix.Close(records)
+	dir, err := openat.At(records, filepath.Join(filepath.Base(record), ViewsDir, view), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the view %s of sandbox %s: %w", view, sandboxID, err)
+	}
+	return os.NewFile(uintptr(dir), view), nil
 }
 
 // Mount implements [Broker].
@@ -174,9 +185,14 @@ func (l *Local) Mount(sandboxID string, tree Tree) error {
 	}
 	defer namespace.Close()
 	if tree.Layer != "" {
-		return layers.Mount(l.source(sandboxID, tree), namespace, tree.target())
+		return layers.Mount(l.LayersDir, tree.Layer, namespace, tree.target())
 	}
-	return layers.MountView(l.source(sandboxID, tree), namespace, tree.target())
+	view, err := l.openView(sandboxID, tree.View)
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	return layers.MountView(view, namespace, tree.target())
 }
 
 // Shows implements [Broker].
@@ -194,11 +210,19 @@ func (l *Local) Shows(sandboxID string, tree Tree) (bool, error) {
 		err := unix.Fstatfs(place, &fs)
 		return err == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC, err
 	}
-	var inside, outside unix.Stat_t
-	if err := unix.Fstat(place, &inside); err != nil {
+	view, err := l.openView(sandboxID, tree.View)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // the view is not made yet
+	}
+	if err != nil {
 		return false, err
 	}
-	return unix.Lstat(l.source(sandboxID, tree), &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
+	defer view.Close()
+	var inside, outside unix.Stat_t
+	if err := errors.Join(unix.Fstat(place, &inside), unix.Fstat(int(view.Fd()), &outside)); err != nil {
+		return false, err
+	}
+	return inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
 }
 
 // Listen implements [Broker].

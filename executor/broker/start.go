@@ -33,6 +33,14 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	if err != nil {
 		return Started{}, err
 	}
+	if err := l.takeRange(r.IDBase, r.ID); err != nil {
+		return Started{}, err
+	}
+	defer func() {
+		if err != nil {
+			l.giveRangeBack(r.ID)
+		}
+	}()
 	listener, words, err := l.initFiles(r.ID)
 	if err != nil {
 		return Started{}, startFailed(r.ID, err)

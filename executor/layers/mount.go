@@ -10,17 +10,17 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/overlay"
 )
 
-// Mount makes the tree of a layer, and no more than that, visible at a directory in the mount namespace of the file, one of
+// Mount makes the tree of a layer in the directory of a store, and no more than that, visible at a directory in the mount namespace of the file, one of
 // /proc/PID/ns/mnt. It is read-only there, also for root, and its files have inodes of their own: locks and watches of files reach no
 // other sandbox that has the layer. target is a path in that namespace beyond the reach of the sandbox's processes.
-func Mount(tree string, namespace *os.File, target string) (err error) {
-	lockedthread.Run(func() { err = mountInto(tree, namespace, target) })
+func Mount(dir, digest string, namespace *os.File, target string) (err error) {
+	lockedthread.Run(func() { err = mountInto(dir, digest, namespace, target) })
 	return err
 }
 
 // MountView makes a directory of one sandbox alone visible in the same way. The node may add entries to the directory later.
-func MountView(dir string, namespace *os.File, target string) error {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+func MountView(dir *os.File, namespace *os.File, target string) error {
+	fd, err := unix.OpenTree(int(dir.Fd()), "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("opening a view: %w", err)
 	}
@@ -41,14 +41,14 @@ const attributes = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_
 
 // mountInto mounts the layer from a mount namespace that the calling thread makes for it: there an empty file system hides how full
 // the disk with the layers is.
-func mountInto(tree string, namespace *os.File, target string) error {
+func mountInto(dir, digest string, namespace *os.File, target string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil { // and CLONE_FS with it
 		return fmt.Errorf("leaving the mounts of the host: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("leaving the mounts of the host: %w", err)
 	}
-	layer, err := unix.Open(tree, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) // before a directory is hidden
+	layer, err := openTree(dir, digest, unix.O_PATH) // before a directory is hidden
 	if err != nil {
 		return fmt.Errorf("opening a layer: %w", err)
 	}

@@ -259,18 +259,24 @@ func OpenNew(dir, name string) (*os.File, error) {
 	if !ok || random == "" || len(random) > 64 || strings.ContainsFunc(random, odd) {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.100q is no layer that is being made; give the name of its directory in the store", name)
 	}
-	store, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening the directory of layers: %w", err)
-	}
-	defer unix.Close(store)
-	tree, err := openat.At(store, name+"/"+treeDir, &unix.OpenHow{
-		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV,
-	})
+	tree, err := openTree(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("opening a layer that is being made: %w", err)
 	}
 	return os.NewFile(uintptr(tree), treeDir), nil
+}
+
+// openTree opens a tree in the directory of a store and follows no link there: the store's owner may have less power than this process. The
+// caller closes the descriptor.
+func openTree(dir, name string, flags uint64) (int, error) {
+	store, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(store)
+	return openat.At(store, name+"/"+treeDir, &unix.OpenHow{
+		Flags: flags | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV,
+	})
 }
 
 // place gives a layer that was made its name, unless there is one that can be used.
