@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // Cgroups reads cgroups without power over them.
@@ -72,7 +73,7 @@ func (c *Client) receive() {
 	defer close(c.done)
 	buffer := make([]byte, maxBytes)
 	for {
-		data, files, err := receive(c.socket, buffer, maxFiles)
+		data, files, err := packet.Receive(c.socket, buffer, maxFiles)
 		if err == nil {
 			err = c.deliver(data, files)
 		}
@@ -126,7 +127,7 @@ func (c *Client) ask(ctx context.Context, k kind, r request, value any) ([]*os.F
 	}
 	switch {
 	case got.Error != nil:
-		err = got.Error.err()
+		err = got.Error.Err()
 	case value != nil:
 		err = decode(got.Value, value)
 	case len(got.Value) > 0:

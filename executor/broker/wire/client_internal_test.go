@@ -14,9 +14,11 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/failure"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // TestAnswersThatNoBrokerGives: the client returns an error, and keeps no descriptor.
@@ -46,7 +48,7 @@ func TestAnswersThatNoBrokerGives(t *testing.T) {
 				descriptor.CloseAll(files)
 				asked <- err
 			}()
-			if _, _, err := receive(host, make([]byte, maxBytes), 0); err != nil {
+			if _, _, err := packet.Receive(host, make([]byte, maxBytes), 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := sendRaw(t, host, hostile.data, nulls(t, hostile.files)...); err != nil {
@@ -137,12 +139,12 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 		"an ended context": fmt.Errorf("freezing: %w", context.DeadlineExceeded),
 		"several":          errors.Join(yurt.Errorf(yurt.CodeSandboxFailed, "a"), syscall.EPERM),
 	} {
-		data := mustEncode(t, newFailure(err))
-		var f failure
+		data := mustEncode(t, failure.New(err))
+		var f failure.Failure
 		if err := decode(data, &f); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got := f.err()
+		got := f.Err()
 		if got.Error() != err.Error() || yurt.CodeOf(got) != yurt.CodeOf(err) || yurt.IsField(got, "resources.memory") != yurt.IsField(err, "resources.memory") {
 			t.Errorf("%s: %v with the code %s, want %v with %s", name, got, yurt.CodeOf(got), err, yurt.CodeOf(err))
 		}
@@ -156,7 +158,7 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 			t.Errorf("%s: its file is %v, want %v", name, has, had)
 		}
 	}
-	long := newFailure(errors.New(strings.Repeat("\xff<", maxBytes)))
+	long := failure.New(errors.New(strings.Repeat("\xff<", maxBytes)))
 	if data := mustEncode(t, answer{ID: 1, Error: long}); len(data) > maxBytes || decode(data, &answer{}) != nil {
 		t.Errorf("an error with a long text makes a message of %d bytes", len(data))
 	}

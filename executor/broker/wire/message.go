@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/yurtrun/yurt/executor/failure"
 )
 
 // message is a request, in the direction of the broker. Its number is that of its answer.
@@ -16,9 +18,9 @@ type message struct {
 
 // answer is the end of a request: its error, or its value where it has one.
 type answer struct {
-	ID    uint64          `json:"id"`
-	Error *failure        `json:"error,omitempty"`
-	Value json.RawMessage `json:"value,omitempty"`
+	ID    uint64           `json:"id"`
+	Error *failure.Failure `json:"error,omitempty"`
+	Value json.RawMessage  `json:"value,omitempty"`
 }
 
 // encode writes a value in the one form that decode takes.

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/failure"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // UnderWay is how many requests of one connection are carried out at the same time.
@@ -28,7 +30,7 @@ func Serve(ctx context.Context, socket *net.UnixConn, by broker.Broker) error {
 	defer context.AfterFunc(ctx, func() { socket.Close() })()
 	buffer := make([]byte, maxBytes)
 	for {
-		data, _, err := receive(socket, buffer, 0)
+		data, _, err := packet.Receive(socket, buffer, 0)
 		if err == nil {
 			err = s.take(data)
 		}
@@ -126,7 +128,7 @@ func (s *server) answer(ctx context.Context, m message) {
 			return
 		}
 	}
-	if err := send(s.socket, answer{ID: m.ID, Error: newFailure(err)}, nil); err != nil {
+	if err := send(s.socket, answer{ID: m.ID, Error: failure.New(err)}, nil); err != nil {
 		s.socket.Close()
 	}
 }

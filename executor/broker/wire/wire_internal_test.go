@@ -20,6 +20,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // The requests themselves are tested over a socket in package broker. These tests are about messages that no client of ours sends. The
@@ -99,7 +100,7 @@ func nulls(t *testing.T, n int) (files []*os.File) {
 // sendRaw sends bytes as a message.
 func sendRaw(t *testing.T, socket *net.UnixConn, data string, files ...*os.File) error {
 	t.Helper()
-	rights, err := rightsOf(files)
+	rights, err := packet.Rights(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func answerTo(t *testing.T, socket *net.UnixConn) answer {
 	if err := socket.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	data, files, err := receive(socket, make([]byte, maxBytes), maxFiles)
+	data, files, err := packet.Receive(socket, make([]byte, maxBytes), maxFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestBrokenMessagesEndTheConnection(t *testing.T) {
 func TestEmptyMessageWithFiles(t *testing.T) {
 	keepsFiles(t)
 	executor, served := serve(t, refusing())
-	rights, err := rightsOf(nulls(t, maxFiles))
+	rights, err := packet.Rights(nulls(t, maxFiles))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package wire
+// Package failure carries errors between processes of a node, in messages of JSON.
+package failure
 
 import (
 	"context"
@@ -13,13 +14,14 @@ import (
 // maxText bounds the text of an error, in bytes.
 const maxText = 4 << 10
 
-// failure is an error on its way. The other side sees in it all that its callers look for: the code, the number of the kernel's error, the
+// Failure is an error on its way. The other side sees in it all that its callers look for: the code, the number of the kernel's error, the
 // file that it is about, and a few errors that are values of their own.
-type failure struct {
+type Failure struct {
 	Text    string        `json:"text"`
 	Code    yurt.Code     `json:"code,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Field   string        `json:"field,omitempty"`
+	ETag    string        `json:"etag,omitempty"`
 	Errno   syscall.Errno `json:"errno,omitempty"`
 	File    *failedFile   `json:"file,omitempty"` // of the kernel's error
 	Value   string        `json:"value,omitempty"`
@@ -36,11 +38,12 @@ func values() map[string]error {
 	return map[string]error{"canceled": context.Canceled, "deadline_exceeded": context.DeadlineExceeded, "unsupported": errors.ErrUnsupported}
 }
 
-func newFailure(err error) *failure {
-	f := &failure{Text: short(err.Error())}
+// New returns the failure that carries an error.
+func New(err error) *Failure {
+	f := &Failure{Text: short(err.Error())}
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
-		f.Code, f.Message, f.Field = coded.Code, short(coded.Message), coded.Field
+		f.Code, f.Message, f.Field, f.ETag = coded.Code, short(coded.Message), coded.Field, coded.ETag
 	}
 	var file *fs.PathError
 	if errors.As(err, &f.Errno) && errors.As(err, &file) && errors.Is(file, f.Errno) {
@@ -57,11 +60,11 @@ func newFailure(err error) *failure {
 // short makes text fit into a message.
 func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "?") }
 
-// err returns the error.
-func (f *failure) err() error {
+// Err returns the error.
+func (f *Failure) Err() error {
 	e := &failed{text: f.Text}
 	if f.Code != "" {
-		e.parts = append(e.parts, &yurt.Error{Code: f.Code, Message: f.Message, Field: f.Field})
+		e.parts = append(e.parts, &yurt.Error{Code: f.Code, Message: f.Message, Field: f.Field, ETag: f.ETag})
 	}
 	switch {
 	case f.File != nil:
@@ -75,7 +78,7 @@ func (f *failure) err() error {
 	return e
 }
 
-// failed is an error of the broker's, with its text there.
+// failed is an error of another process, with its text there.
 type failed struct {
 	text  string
 	parts []error
