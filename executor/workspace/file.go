@@ -200,31 +200,38 @@ func regular(file *os.File, name string) (fs.FileInfo, error) {
 // Read opens a span of the regular file at name. The caller closes it. It reads span.In(info.Size), or less if the file shrinks
 // meanwhile.
 func (d *Dir) Read(name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
-	name, err := yurt.CleanWorkspacePath("path", name)
+	file, info, start, length, err := d.OpenSpan(name, span)
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
 	}
-	var file *os.File
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(file, start, length), file}, info, nil
+}
+
+// OpenSpan opens the regular file at name, and says where the span begins in it and how long that is. The caller closes it.
+func (d *Dir) OpenSpan(name string, span yurt.Span) (file *os.File, is yurt.FileInfo, start, length int64, err error) {
+	if name, err = yurt.CleanWorkspacePath("path", name); err != nil {
+		return nil, is, 0, 0, err
+	}
 	err = d.as(func() error {
 		file, err = d.root.OpenFile(name, os.O_RDONLY|neverWaits, 0)
 		return err
 	})
 	if err != nil {
-		return nil, yurt.FileInfo{}, explain(name, err)
+		return nil, is, 0, 0, explain(name, err)
 	}
 	info, err := regular(file, name)
 	if err != nil {
-		return nil, yurt.FileInfo{}, errors.Join(explain(name, err), file.Close())
+		return nil, is, 0, 0, errors.Join(explain(name, err), file.Close())
 	}
 	start, length, ok := span.In(info.Size())
 	if !ok {
 		err = yurt.FieldErrorf(yurt.CodeRangeNotSatisfiable, "range", "%s has %d bytes, and nothing of the range that was asked for", name, info.Size())
-		return nil, yurt.FileInfo{}, errors.Join(err, file.Close())
+		return nil, is, 0, 0, errors.Join(err, file.Close())
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.NewSectionReader(file, start, length), file}, fileInfo(name, info), nil
+	return file, fileInfo(name, info), start, length, nil
 }
 
 // Stat describes the entry at name, the directory itself included, and follows no link.

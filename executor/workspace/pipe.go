@@ -47,12 +47,12 @@ func (d *Dir) OpenPipe(name string) (*os.File, error) {
 		return nil, fmt.Errorf("opening the FIFO %s: it is none: %w", name, err)
 	}
 	defer file.Close()
-	return unpolled(file)
+	return Unpolled(file)
 }
 
-// unpolled returns the same FIFO without the runtime's poller, which each write and each read at the other end would wake. A
-// blocking descriptor that becomes a file has no poller.
-func unpolled(fifo *os.File) (*os.File, error) {
+// Unpolled returns the same FIFO without the runtime's poller, which each write and each read at the other end would wake. A
+// blocking descriptor that becomes a file has no poller. The one that was given stays the caller's.
+func Unpolled(fifo *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(fifo.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the FIFO %s: %w", fifo.Name(), err)
