@@ -24,7 +24,13 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleKey); role != "" {
+		fmt.Println(asProcess(role))
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // testUser is a user that the host does not know.
 const testUser = 1879048192 + 1000

@@ -23,24 +23,35 @@ type Dir struct {
 	close context.CancelFunc
 }
 
-// Open opens the directory of a descriptor, which stays the caller's.
+// Open opens the directory of a descriptor, which stays the caller's. It does so as the user, since this process may have no right of its own to
+// the directory.
 func Open(dir *os.File, uid, gid int) (*Dir, error) {
-	return At(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), uid, gid)
+	return open(uid, gid, func(d *Dir) error {
+		return d.identified(func() error { return d.openRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) })
+	})
 }
 
 // At opens the directory at the path, whose components must be beyond every sandbox's reach.
 func At(path string, uid, gid int) (*Dir, error) {
+	return open(uid, gid, func(d *Dir) error { return d.openRoot(path) })
+}
+
+func open(uid, gid int, openRoot func(*Dir) error) (*Dir, error) {
 	powers, err := ownPowers()
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
+	d := &Dir{uid: uid, gid: gid, powers: powers}
+	if err := openRoot(d); err != nil {
 		return nil, err
 	}
-	d := &Dir{root: root, uid: uid, gid: gid, powers: powers}
 	d.open, d.close = context.WithCancel(context.Background())
 	return d, nil
+}
+
+func (d *Dir) openRoot(path string) (err error) {
+	d.root, err = os.OpenRoot(path)
+	return err
 }
 
 // Close lets go of the directory, and ends every watch.
@@ -59,7 +70,7 @@ func (d *Dir) identified(do func() error) error {
 	runtime.LockOSThread()
 	defer func() {
 		// A thread that is not its old self stays locked, and ends with its goroutine.
-		if errors.Join(setFS("uid", unix.SetfsuidRetUid, 0), setFS("gid", unix.SetfsgidRetGid, 0)) == nil {
+		if errors.Join(setFS("uid", unix.SetfsuidRetUid, os.Geteuid()), setFS("gid", unix.SetfsgidRetGid, os.Getegid())) == nil {
 			runtime.UnlockOSThread()
 		}
 	}()
