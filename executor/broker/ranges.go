@@ -21,7 +21,7 @@ func (l *Local) takeRange(base uint32, sandboxID string) error {
 	l.ranges.mu.Lock()
 	defer l.ranges.mu.Unlock()
 	if !l.ranges.found {
-		if err := l.findRanges(); err != nil {
+		if err := findRanges(l); err != nil {
 			return err
 		}
 	}
@@ -33,14 +33,14 @@ func (l *Local) takeRange(base uint32, sandboxID string) error {
 }
 
 // giveRangeBack frees the range of a sandbox that could not be started. One that has a cgroup may have processes, and keeps it until its end.
-func (l *Local) giveRangeBack(sandboxID string) {
+func giveRangeBack(l *Local, sandboxID string) {
 	if there, err := l.Cgroups.Has(sandboxID); err == nil && !there {
 		l.ranges.free(sandboxID)
 	}
 }
 
 // findRanges enters the ranges of the sandboxes that an earlier broker has started. A sandbox without an init has no process with an id.
-func (l *Local) findRanges() error {
+func findRanges(l *Local) error {
 	names, err := l.Cgroups.Names()
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/idrange"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
@@ -36,7 +35,7 @@ func testRangesAreForOneSandbox(t *testing.T, b subject, groups *cgroup.Manager)
 		t.Errorf("starting a sandbox with the ids of another: %v, want a refusal of id_base", err)
 	}
 	for range 2 {
-		if err := start(idrange.First + oci.IDRange); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+		if err := start(idrange.First + idrange.Size); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
 			t.Errorf("starting a sandbox with ids of its own: %v, want %s for want of a directory", err, yurt.CodeSandboxFailed)
 		}
 	}
@@ -52,7 +51,7 @@ func testRangesAreForOneSandbox(t *testing.T, b subject, groups *cgroup.Manager)
 func inRange(t *testing.T, base int) procid.ID {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "600")
-	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: oci.IDRange}}
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: idrange.Size}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: ids, GidMappings: ids, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	}
 	defer func() {
 		if err != nil {
-			l.giveRangeBack(r.ID)
+			giveRangeBack(l, r.ID)
 		}
 	}()
 	listener, words, err := l.initFiles(r.ID)

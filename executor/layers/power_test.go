@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
-// TestLayersNeedNoCapability: the store belongs to its process's user, who makes and removes layers without any, whatever modes the entries have.
+// TestLayersNeedNoCapability: the store belongs to the user of its process. That user makes and removes layers of all modes without any.
 func TestLayersNeedNoCapability(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1<<20)
