@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -62,7 +63,8 @@ func parseSyslog(where string) (*syslog, error) {
 }
 
 func (s *syslog) connect() (err error) {
-	s.conn, err = net.DialTimeout(s.network, s.address, syslogLimit)
+	dialer := net.Dialer{Timeout: syslogLimit}
+	s.conn, err = dialer.DialContext(context.Background(), s.network, s.address)
 	return err
 }
 

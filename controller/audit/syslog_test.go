@@ -46,7 +46,7 @@ func TestSyslogDatagrams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { conn.Close() })
 		w := newWorld(t, withSyslog(tt.scheme+"://"+conn.LocalAddr().String()))
 		w.end(access.Entry{Action: "a\n<34>1 forged", Decision: access.Denied})
 		if err := conn.SetReadDeadline(time.Now().Add(syslogWait)); err != nil {

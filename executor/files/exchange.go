@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,8 @@ func (x exchange) await(socket *net.UnixConn, asked op) error {
 		case err != nil:
 			return errors.Join(failed, yurt.Errorf(yurt.CodeUnavailable, "the process that serves files ended, or is stuck: %w; try again", err))
 		case data[0] == tagAnswer:
-			if err = x.take(data, files, asked); failed != nil {
-				return failed
-			}
-			return err
+			taken := x.take(data, files, asked)
+			return cmp.Or(failed, taken)
 		case data[0] != tagPiece || x.to == nil || len(files) > 0:
 			descriptor.CloseAll(files)
 			return fmt.Errorf("the process that serves files answers a request %q with a message of another kind", asked)

@@ -198,7 +198,7 @@ func (c *call) whileThere(ctx context.Context, do func(context.Context) error) e
 		_, _ = c.socket.Read(make([]byte, 1)) // a caller that is there sends no byte
 	}()
 	err := do(ctx)
-	c.socket.CloseRead() // ends the goroutine
+	_ = c.socket.CloseRead() // ends the goroutine
 	<-left
 	return err
 }

@@ -18,8 +18,10 @@ func TestLayersNeedNoCapability(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1<<20)
 	entries := []*tar.Header{
-		{Typeflag: tar.TypeDir, Name: "sealed/", Mode: 0o555}, {Typeflag: tar.TypeReg, Name: "sealed/file", Mode: 0o7444, Uid: 1000, Gid: 1000},
-		{Typeflag: tar.TypeDir, Name: "closed/", Mode: 0o2000}, {Typeflag: tar.TypeReg, Name: "closed/file", Mode: 0o001},
+		{Typeflag: tar.TypeDir, Name: "sealed/", Mode: 0o555},
+		{Typeflag: tar.TypeReg, Name: "sealed/file", Mode: 0o7444, Uid: 1000, Gid: 1000},
+		{Typeflag: tar.TypeDir, Name: "closed/", Mode: 0o2000},
+		{Typeflag: tar.TypeReg, Name: "closed/file", Mode: 0o001},
 	}
 	source := archive(t, 10, entries...)
 	var err error
