@@ -46,6 +46,7 @@ RULES = [
     # Made-up text is no HCL.
     (TEMPLATES, "", r"^template\.hcl:\d+:\d+: "),
     ("push-templates", "extends", "is not among the templates$"),
+    (TEMPLATES, "rootfs.image", ": a root file system is an image or paths of the host"),
     (TEMPLATES, "preload", "modules are loaded by a runtime, and the template has none"),
     # The letters of all scripts, which the patterns of a schema cannot name.
     (TEMPLATES, r"preload\[\d+\]", "is not the name of a module"),
@@ -55,7 +56,7 @@ RULES = [
     # The cursor must be within the code.
     ("complete-in-context|inspect-in-context", "cursor", "is outside the code"),
     # The operator's settings decide the allowed host paths, and the node has a set of languages.
-    (TEMPLATES, r"rootfs\.host_paths\[\d+\]", "the whole host cannot be bound"),
+    (TEMPLATES, r"rootfs\.host_paths\[\d+\]", "the whole host cannot be bound|is in the list twice"),
     ("execute", "language", "^template default has no language"),
     (TEMPLATES, "runtimes", "^template .* has the runtime .*, and no node has it; the nodes have "),
     ("delete-template", "", "is built in and cannot be deleted"),
