@@ -225,7 +225,7 @@ func TestReload(t *testing.T) {
 	<-files
 	for _, wrong := range []string{"log_level = \"loud\"\n", "log_levl = \"info\"\n", "max_queue = -1\n"} {
 		write(wrong)
-		if line := hangUp(); !strings.Contains(line, "the former ones stay in force") || !strings.Contains(line, "settings.hcl line 1") || log.Level.Level() != slog.LevelDebug {
+		if line := hangUp(); !strings.Contains(line, "all former ones stay in force") || !strings.Contains(line, "settings.hcl line 1") || log.Level.Level() != slog.LevelDebug {
 			t.Errorf("after %q the level is %s, and the log says %q", wrong, log.Level.Level(), line)
 		}
 	}

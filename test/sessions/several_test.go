@@ -182,7 +182,7 @@ func (c *several) runsPrepared(t *testing.T, w *world, without string) string {
 	return session.Placement.Node
 }
 
-// testExecutorMoves: an executor that is killed and started again serves at another port. Clients
+// testExecutorMoves: an executor whose broker is killed too serves at another port, once both are started again. Clients
 // that follow its executions move on with it.
 func testExecutorMoves(t *testing.T, c *several) {
 	w, other := c.clients[1], c.clients[2]
@@ -211,7 +211,7 @@ func testExecutorMoves(t *testing.T, c *several) {
 		})
 		<-begun
 	}
-	c.killExecutor(t, session.Placement.Node)
+	c.killBroker(t, session.Placement.Node)
 	testutil.Eventually(t, "it is announced elsewhere", func() bool {
 		now := c.address(t, session.Placement.Node)
 		return now != "" && now != before
@@ -247,13 +247,13 @@ func (c *several) address(t *testing.T, node string) string {
 	return ""
 }
 
-func (c *several) killExecutor(t *testing.T, node string) {
+func (c *several) killBroker(t *testing.T, node string) {
 	t.Helper()
 	for _, client := range c.Nomad.Clients {
 		if client.Node != node {
 			continue
 		}
-		pid, err := client.ExecutorPID()
+		pid, err := client.BrokerPID()
 		if err == nil {
 			err = syscall.Kill(pid, syscall.SIGKILL)
 		}
