@@ -27,7 +27,7 @@ RULES = [
     ("list-(?!files).*", "cursor", "^this is no cursor of this list"),
     # A duration or a size can be text, such as 90s, whose range no pattern can express.
     (TEMPLATES, r"[a-z_.]+", "is less than (one byte|a nanosecond)|is beyond what a (size|duration|number) can hold"),
-    ("create-token|create-key", "expires_in", "^give from 1s to |^the value is beyond what a duration can hold"),
+    ("create-token|create-key", "expires_in", "is out of range; give from 1s to |^the value is beyond what a duration can hold"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
     ("execute", "code", "^there is nothing to run|^there is no code to run; give the source text, or files and the entry"),
