@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/workspace"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // Dir is a directory inside a sandbox, which a server has open. It has the methods of [workspace.Dir], with the same effect.
@@ -148,7 +149,7 @@ func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), e
 			return nil
 		}
 		var e yurt.FileEvent
-		if err := decode(data, &e); err != nil {
+		if err := packet.Decode(data, &e); err != nil {
 			return err
 		}
 		return each(e)

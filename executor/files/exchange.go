@@ -144,13 +144,13 @@ func receive(socket *net.UnixConn, buffer []byte) ([]byte, []*os.File, error) {
 // take takes the answer.
 func (x exchange) take(data []byte, files []*os.File, asked op) error {
 	var a answer
-	err := decode(data, &a)
+	err := packet.Decode(data, &a)
 	switch {
 	case err != nil:
 	case a.Error != nil:
 		err = a.Error.Err()
 	case x.value != nil:
-		err = decode(a.Value, x.value)
+		err = packet.Decode(a.Value, x.value)
 	}
 	if want := x.file != nil; err == nil && want != (len(files) == 1) {
 		err = fmt.Errorf("the process that serves files answers a request %q with %d descriptors", asked, len(files))
@@ -181,7 +181,7 @@ func (g *gathered) add(data []byte) error {
 
 // files reads a list of files.
 func (g *gathered) files(most int) (files []yurt.FileInfo, err error) {
-	if err := decode(g.data, &files); err != nil {
+	if err := packet.Decode(g.data, &files); err != nil {
 		return nil, err
 	}
 	if len(files) > most {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,23 +68,6 @@ type opened struct {
 // buffers hold messages while they are read and written.
 var buffers = sync.Pool{New: func() any { return new([maxBytes]byte) }} //nolint:gochecknoglobals // a cache of memory
 
-// decode reads a value, and refuses all forms but that in which it is written.
-func decode(data []byte, value any) error {
-	fields := json.NewDecoder(bytes.NewReader(data))
-	fields.DisallowUnknownFields()
-	if err := fields.Decode(value); err != nil {
-		return fmt.Errorf("reading a message: %w", err)
-	}
-	again, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("reading a message: %w", err)
-	}
-	if !bytes.Equal(data, again) {
-		return errors.New("reading a message: it has another form than that in which it is written")
-	}
-	return nil
-}
-
 // send sends a message of JSON.
 func send(socket *net.UnixConn, message any, files ...*os.File) error {
 	data, err := json.Marshal(message)
@@ -106,7 +88,7 @@ func takeIn(socket *net.UnixConn, message any, most int) ([]*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = decode(data, message); err == nil && len(files) != most {
+	if err = packet.Decode(data, message); err == nil && len(files) != most {
 		err = fmt.Errorf("a message has %d descriptors, want %d", len(files), most)
 	}
 	if err != nil {

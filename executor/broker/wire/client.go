@@ -90,7 +90,7 @@ func (c *Client) receive() {
 // deliver hands an answer to the caller that waits for it.
 func (c *Client) deliver(data []byte, files []*os.File) error {
 	got := arrived{files: files}
-	if err := decode(data, &got.answer); err != nil {
+	if err := packet.Decode(data, &got.answer); err != nil {
 		descriptor.CloseAll(files)
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Client) ask(ctx context.Context, k kind, r request, value any) ([]*os.F
 	case got.Error != nil:
 		err = got.Error.Err()
 	case value != nil:
-		err = decode(got.Value, value)
+		err = packet.Decode(got.Value, value)
 	case len(got.Value) > 0:
 		err = fmt.Errorf("the broker answers a request %q with a value", k)
 	}
@@ -142,7 +142,7 @@ func (c *Client) ask(ctx context.Context, k kind, r request, value any) ([]*os.F
 
 // begin sends a request, and returns the channel of its answer.
 func (c *Client) begin(k kind, r request) (id uint64, _ <-chan arrived, err error) {
-	args, err := encode(r)
+	args, err := packet.Encode(r)
 	if err != nil {
 		return 0, nil, err
 	}

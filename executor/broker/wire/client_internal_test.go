@@ -141,7 +141,7 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 	} {
 		data := mustEncode(t, failure.New(err))
 		var f failure.Failure
-		if err := decode(data, &f); err != nil {
+		if err := packet.Decode(data, &f); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := f.Err()
@@ -159,7 +159,7 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 		}
 	}
 	long := failure.New(errors.New(strings.Repeat("\xff<", maxBytes)))
-	if data := mustEncode(t, answer{ID: 1, Error: long}); len(data) > maxBytes || decode(data, &answer{}) != nil {
+	if data := mustEncode(t, answer{ID: 1, Error: long}); len(data) > maxBytes || packet.Decode(data, &answer{}) != nil {
 		t.Errorf("an error with a long text makes a message of %d bytes", len(data))
 	}
 }

@@ -26,7 +26,7 @@ var errTooLong = errors.New("message is too long")
 
 // send sends a message whole. The files stay the caller's.
 func send(socket *net.UnixConn, message any, files []*os.File) error {
-	data, err := encode(message)
+	data, err := packet.Encode(message)
 	if err != nil {
 		return err
 	}

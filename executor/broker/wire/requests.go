@@ -7,6 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
 // kind names one of the requests.
@@ -96,7 +97,7 @@ func read(blanks map[kind]func() request, m message) (request, error) {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.200q is no request to the broker", m.Kind)
 	}
 	r := blank()
-	if err := decode(m.Args, r); err != nil {
+	if err := packet.Decode(m.Args, r); err != nil {
 		return nil, yurt.OrCode(err, yurt.CodeInvalidArgument, "request "+string(m.Kind))
 	}
 	return r, nil

@@ -61,7 +61,7 @@ type server struct {
 // take begins the request in a message, when there is room for it.
 func (s *server) take(data []byte) error {
 	var m message
-	if err := decode(data, &m); err != nil {
+	if err := packet.Decode(data, &m); err != nil {
 		return err
 	}
 	if m.Kind == kindCancel {
@@ -143,7 +143,7 @@ func (s *server) carryOut(ctx context.Context, m message) (reply, error) {
 
 func (s *server) send(a answer, out reply) (err error) {
 	if out.value != nil {
-		if a.Value, err = encode(out.value); err != nil {
+		if a.Value, err = packet.Encode(out.value); err != nil {
 			return err
 		}
 	}

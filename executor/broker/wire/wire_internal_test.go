@@ -122,7 +122,7 @@ func answerTo(t *testing.T, socket *net.UnixConn) answer {
 		file.Close()
 	}
 	var a answer
-	if err := decode(data, &a); err != nil {
+	if err := packet.Decode(data, &a); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -273,7 +273,7 @@ func TestRefusedRequestsLeaveTheConnection(t *testing.T) {
 
 func mustEncode(t *testing.T, value any) []byte {
 	t.Helper()
-	data, err := encode(value)
+	data, err := packet.Encode(value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,11 +469,11 @@ func TestOpenTakesSocketsAlone(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	forms := blanks()
 	for k, form := range forms {
-		args, err := encode(form())
+		args, err := packet.Encode(form())
 		if err != nil {
 			f.Fatal(err)
 		}
-		data, err := encode(message{ID: 1, Kind: k, Args: args})
+		data, err := packet.Encode(message{ID: 1, Kind: k, Args: args})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -483,7 +483,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"id":1,"kind":"new_run","args":{"sandbox":"sbx_a","run":"exe_a","place":"zygote-a"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m message
-		if decode(data, &m) != nil {
+		if packet.Decode(data, &m) != nil {
 			return
 		}
 		r, err := read(forms, m)
