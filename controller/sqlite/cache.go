@@ -22,9 +22,9 @@ type kept struct {
 }
 
 // cache keeps the live sessions that were written last, so that a step of a session's life needs no read. The cache is
-// right because this process alone writes the file, and because only the writer changes the cache, between a commit
-// and the next begin. A reader that runs while a transaction commits sees the session before or after it, as it would
-// in the file.
+// right because this process alone writes the file, and because only the writer changes the cache. A transaction takes
+// the session that it changes out of the cache until it is committed: meanwhile readers look in the file, so that a
+// reader that has seen a part of the change there sees the session after it.
 type cache struct {
 	mu       sync.RWMutex
 	sessions map[string]kept
@@ -37,6 +37,16 @@ func (c *cache) get(id string) (kept, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	found, ok := c.sessions[id]
+	found.session = clone(found.session)
+	return found, ok
+}
+
+// take returns a cached session, and keeps it no longer.
+func (c *cache) take(id string) (kept, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.sessions[id]
+	delete(c.sessions, id)
 	found.session = clone(found.session)
 	return found, ok
 }

@@ -192,10 +192,10 @@ func (s *Store) ChangeSession(ctx context.Context, id string, change contract.Se
 	return after.session, nil
 }
 
-// load returns a session as it is in the transaction, which has not changed it yet; the
+// load returns a session as it is in the transaction, which has not changed it yet, and takes it out of the cache; the
 // executions are those of the last transaction if it was cached.
 func (s *Store) load(tx *transaction, id string) (found kept, cached bool, err error) {
-	if found, ok := s.cache.get(id); ok {
+	if found, ok := s.cache.take(id); ok {
 		return found, true, nil
 	}
 	found.session, err = record.ScanSession(tx.row(selectSessionAndRunning, id), &found.due, &found.running)

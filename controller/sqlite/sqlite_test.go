@@ -166,6 +166,47 @@ func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	}
 }
 
+// TestSessionIsNoOlderThanItsStory: a reader that has seen a change in the session's story sees it in the session.
+func TestSessionIsNoOlderThanItsStory(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+	s := someSession()
+	if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		for range 3000 {
+			_, err := store.ChangeSession(t.Context(), s.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+				s.Timeout++
+				return s.Remark(s.Timeout.String(), time.Now()), nil
+			})
+			if err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	for seen := 0; ; {
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+		story, err := store.Transitions(t.Context(), s.ID, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += len(story)
+		if got, err := store.Session(t.Context(), s.ID); err != nil || got.Timeout < s.Timeout+yurt.Duration(seen-1) {
+			t.Fatalf("after %d changes the session has a timeout of %s: %v", seen-1, got.Timeout, err)
+		}
+	}
+}
+
 // TestMoreThanIsKept has more sessions than are kept in memory.
 func TestMoreThanIsKept(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
