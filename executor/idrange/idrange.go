@@ -16,10 +16,11 @@ const Size = 65536
 // User and group ids of sandboxes on the host: a range that no distribution assigns
 // (systemd's UIDS-GIDS documents 1879048192 to 2147483647 as unused), one part of
 // it for each sandbox, so that no two share an identity. The last part is for helper programs of the node, such as language
-// runtimes, an id for each.
+// runtimes, an id for each. The very last id is that of executors, of all nodes of the host.
 const (
 	First    = 1879048192      // of the first one
 	Programs = 1<<31 - Size    // of the first program; those of sandboxes end before it
+	Executor = End - 1         // of executors; those of programs end before it
 	End      = Programs + Size // is after the last one
 )
 
@@ -43,7 +44,7 @@ type Ranges struct {
 func New() *Ranges { return newRanges(First, Programs, Size) }
 
 // NewPrograms returns the ids of helper programs, all of them free.
-func NewPrograms() *Ranges { return newRanges(Programs, End, 1) }
+func NewPrograms() *Ranges { return newRanges(Programs, Executor, 1) }
 
 func newRanges(first, end, size int) *Ranges {
 	return &Ranges{first: first, size: size, count: (end - first) / size, used: make(map[uint32]bool)}

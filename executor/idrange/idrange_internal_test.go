@@ -85,3 +85,13 @@ func comeToAnEnd(t *testing.T, ranges *Ranges) {
 		t.Errorf("the one that is free is %d, got %d, %v", last, base, err)
 	}
 }
+
+// TestExecutorIsApart: its id is neither in a range of a sandbox nor a program's.
+func TestExecutorIsApart(t *testing.T) {
+	if Executor != 2147483647 || IsSandbox(Executor-Executor%Size) {
+		t.Errorf("it is %d", Executor)
+	}
+	if programs := NewPrograms(); programs.first+programs.count > Executor {
+		t.Errorf("the ids of programs go from %d on, %d of them, and reach it", programs.first, programs.count)
+	}
+}
