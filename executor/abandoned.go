@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
@@ -73,14 +72,22 @@ func removeLocked(stateDir string) error {
 }
 
 // removeStores removes the directories that all sandboxes of a state directory have on disk.
-func removeStores(stateDir string) error {
-	dir := filepath.Join(stateDir, rundir.Sandboxes)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, entry := range entries {
-		err = errors.Join(err, broker.RemoveStore(filepath.Join(dir, entry.Name())))
+func removeStores(stateDir string) (err error) {
+	dirs := statedir.Dirs{State: stateDir}
+	for _, open := range []func() (*os.File, error){dirs.OpenDisks, dirs.OpenStores} {
+		stores, opened := open()
+		if errors.Is(opened, fs.ErrNotExist) {
+			continue
+		}
+		if opened != nil {
+			return opened
+		}
+		names, listed := stores.Readdirnames(-1)
+		err = errors.Join(err, listed)
+		for _, name := range names {
+			err = errors.Join(err, broker.RemoveStore(stores, name))
+		}
+		stores.Close()
 	}
 	return err
 }

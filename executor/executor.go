@@ -64,15 +64,15 @@ func New(config Config) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{config: config, logger: config.Logger, groups: groups, runDir: runDir, room: statedir.NewRoom(config.StateDir, config.Transient)}
-	statedir.NewRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
 	if e.broker, err = config.reachBroker(groups); err != nil {
 		return nil, err
 	}
-	if err := statedir.LayOut(config.StateDir, runDir, config.Version, config.Transient); err != nil {
+	statedir.NewRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
+	if err := statedir.Begin(config.StateDir, runDir, config.Version, config.Transient); err != nil {
 		return nil, errors.Join(err, e.broker.close())
 	}
 	if err := openParts(e); err != nil {
-		return nil, errors.Join(err, rundir.Remove(runDir), e.broker.close())
+		return nil, errors.Join(err, e.broker.close())
 	}
 	e.Node = node.New(config.ofNode(runDir), node.Parts{
 		Logger: e.logger, Broker: e.broker, Cgroups: groups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
@@ -155,7 +155,7 @@ func openStores(config Config, by programs.Requests) (*layers.Store, *images.Sto
 
 // imagesDir is where unpacked images are.
 func (c Config) imagesDir() string {
-	return cmp.Or(c.Images.Dir, filepath.Join(c.StateDir, "images"))
+	return cmp.Or(c.Images.Dir, filepath.Join(c.StateDir, statedir.Images))
 }
 
 // openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.
@@ -188,7 +188,7 @@ func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
 	err := e.images.Close()
-	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.processors.Close(), e.room.Close(), e.broker.close())
+	return errors.Join(err, e.layers.Close(), e.processors.Close(), e.room.Close(), e.broker.close())
 }
 
 // Runtimes lists the language runtimes that are installed and work.

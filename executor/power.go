@@ -11,23 +11,30 @@ import (
 	"github.com/yurtrun/yurt/executor/broker/child"
 	"github.com/yurtrun/yurt/executor/broker/wire"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/statedir"
 )
 
-// Power is the part of a node that needs power over the host: its broker, and the lock on its state directory. It outlives the executors
-// that ask it.
+// Power is the part of a node that needs power over the host: its broker, the lock on its state directory, and its runtime directory. It outlives
+// the executors that ask it.
 type Power struct {
 	Broker *broker.Local
 	Lock   *os.File // of the state directory; no other broker can have the directory while this file or a copy of it is open
+
+	runDir, version string
+	stateDir        *os.File
 }
 
-// OpenPower locks the state directory of the configuration, and returns the broker for it. It fails if another has the directory. The caller
-// calls Close.
-func OpenPower(config Config) (*Power, error) {
-	config, err := config.checkPower()
+// OpenPower locks the state directory of the configuration, and returns the broker for it. It fails if another has the directory. The directories
+// and stores become those of the user whom executors run as, see [idrange.Executor]. The caller calls Close.
+func OpenPower(config Config) (*Power, error) { return config.openPower(idrange.Executor) }
+
+// openPower is OpenPower for executors of that user.
+func (c Config) openPower(user int) (*Power, error) {
+	config, err := c.checkPower()
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +53,27 @@ func OpenPower(config Config) (*Power, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Power{Lock: lock, Broker: broker.NewLocal(broker.Config{
+	dirs := statedir.Dirs{State: config.StateDir, Run: runDir}
+	if err := config.layOut(runDir, user); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if dirs.Open, err = os.Open(config.StateDir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &Power{Lock: lock, runDir: runDir, version: config.Version, stateDir: dirs.Open, Broker: broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, statedir.LauncherLock), config.Transient, config.Logger),
-		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: statedir.Dirs{State: config.StateDir, Run: runDir},
+		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: dirs,
 		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, ImagesDir: config.imagesDir()},
-		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
+		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, User: user, Logger: config.Logger,
 	})}, nil
+}
+
+// layOut makes the directories and stores, for executors of that user.
+func (c Config) layOut(runDir string, user int) error {
+	if err := statedir.LayOut(c.StateDir, runDir, c.Version, c.Transient, user); err != nil || user == os.Geteuid() {
+		return err
+	}
+	return errors.Join(statedir.GiveStore(c.Packages.Dir, user), statedir.GiveStore(c.imagesDir(), user))
 }
 
 // openCgroups finds the cgroups of the node, whose sandboxes have the bounds of the configuration.
@@ -67,8 +89,11 @@ func (c Config) openCgroups() (*cgroup.Manager, error) {
 // Prepare readies the broker, so that the first sandbox waits for less.
 func (p *Power) Prepare(ctx context.Context) error { return p.Broker.Prepare(ctx) }
 
-// Close ends the broker and gives the state directory back. Sandboxes that are not transient go on.
-func (p *Power) Close() error { return errors.Join(p.Broker.Close(), p.Lock.Close()) }
+// Close ends the broker, removes the runtime directory if there are no sandboxes, and gives the state directory back. Sandboxes that are not transient
+// go on.
+func (p *Power) Close() error {
+	return errors.Join(p.Broker.Close(), rundir.Remove(p.runDir, p.version), p.stateDir.Close(), p.Lock.Close())
+}
 
 // brokerage is the broker as an executor reaches it.
 type brokerage struct {
@@ -81,7 +106,7 @@ func (c Config) reachBroker(groups *cgroup.Manager) (brokerage, error) {
 	if c.Broker != nil {
 		return brokerage{Broker: wire.NewClient(c.Broker, groups, child.End)}, nil
 	}
-	power, err := OpenPower(c)
+	power, err := c.openPower(os.Geteuid())
 	if err != nil {
 		return brokerage{}, err
 	}

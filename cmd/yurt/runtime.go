@@ -8,6 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/runtimecmd"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/statedir"
 )
 
 // runtimeHost runs language runtimes on private nodes.
@@ -30,7 +31,7 @@ func (h runtimeHost) Do(ctx context.Context, path string, do func(context.Contex
 }
 
 // testedDir is the plugin directory, in a state directory, that has a tested runtime alone: the broker and the executor know its place.
-func testedDir(stateDir string) string { return filepath.Join(stateDir, "tested-runtime") }
+func testedDir(stateDir string) string { return filepath.Join(stateDir, statedir.TestedRuntime) }
 
 // Start implements [runtimecmd.Host].
 func (h runtimeHost) Start(ctx context.Context) (runtimecmd.Node, error) {

@@ -7,13 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
@@ -35,13 +33,8 @@ type Config struct {
 	Dirs            Dirs
 	AppArmorProfile string
 	SELinux         lsm.Labels
+	User            int // of the executor, and its group
 	Logger          *slog.Logger
-}
-
-// Dirs finds the directories of a sandbox.
-type Dirs interface {
-	RecordDir(sandboxID string) string // of its record, its logs and its views
-	StoreDir(sandboxID string) string  // of its workspace, where that is on disk
 }
 
 // Local carries the requests out in this process, which must be root.
@@ -87,15 +80,6 @@ func (l *Local) Forget() {
 	l.list.clear()
 }
 
-// The names, in a sandbox's directory on disk, of a workspace that is a disk image, or is bounded by quotas.
-const (
-	imageFile = "workspace.img"
-	quotaDir  = "workspace"
-)
-
-// ViewsDir is the directory, in that of a sandbox's record, of the views of its installed packages, one for each runtime.
-const ViewsDir = "packages"
-
 // RemoveDisk implements [Broker]. The remains of other versions have other names than sandboxes.
 func (l *Local) RemoveDisk(sandboxID string) error {
 	if err := cgroup.CheckName(sandboxID); err != nil {
@@ -108,15 +92,17 @@ func (l *Local) RemoveDisk(sandboxID string) error {
 	if there {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "the disk of sandbox %s is kept, as the sandbox has a cgroup; end it first", sandboxID)
 	}
-	return RemoveStore(l.Dirs.StoreDir(sandboxID))
+	return errors.Join(removeFrom(l.Dirs.OpenDisks, sandboxID), removeFrom(l.Dirs.OpenStores, sandboxID))
 }
 
-// RemoveStore removes the directory of a sandbox on disk. Its process, and even its executor, may be gone.
-func RemoveStore(store string) error {
-	if err := disk.RemoveDir(filepath.Join(store, quotaDir)); err != nil {
+// removeFrom removes the directory of a sandbox from that of all of them.
+func removeFrom(open func() (*os.File, error), sandboxID string) error {
+	stores, err := open()
+	if err != nil {
 		return err
 	}
-	return os.RemoveAll(store)
+	defer stores.Close()
+	return RemoveStore(stores, sandboxID)
 }
 
 // Open implements [Broker].
@@ -156,24 +142,6 @@ func gone(sandboxID string) error {
 	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", sandboxID)
 }
 
-// openView opens the directory of a view. Its parents and the record of the sandbox are the executor's, so no link is followed there.
-func (l *Local) openView(sandboxID, view string) (*os.File, error) {
-	record := l.Dirs.RecordDir(sandboxID)
-	records, err := unix.Open(filepath.Dir(record), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening the records of sandboxes: %w", err)
-	}
-	defer unix.Close(records)
-	dir, err := openat.At(records, filepath.Join(filepath.Base(record), ViewsDir, view), &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening the view %s of sandbox %s: %w", view, sandboxID, err)
-	}
-	return os.NewFile(uintptr(dir), view), nil
-}
-
 // Mount implements [Broker].
 func (l *Local) Mount(sandboxID string, tree Tree) error {
 	if err := tree.check(); err != nil {
@@ -187,7 +155,7 @@ func (l *Local) Mount(sandboxID string, tree Tree) error {
 	if tree.Layer != "" {
 		return layers.Mount(l.LayersDir, tree.Layer, namespace, tree.target())
 	}
-	view, err := l.openView(sandboxID, tree.View)
+	view, err := l.openRecord(sandboxID, ViewsDir, tree.View)
 	if err != nil {
 		return err
 	}
@@ -210,7 +178,7 @@ func (l *Local) Shows(sandboxID string, tree Tree) (bool, error) {
 		err := unix.Fstatfs(place, &fs)
 		return err == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC, err
 	}
-	view, err := l.openView(sandboxID, tree.View)
+	view, err := l.openRecord(sandboxID, ViewsDir, tree.View)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil // the view is not made yet
 	}

@@ -223,6 +223,10 @@ type storeDirs string
 
 func (d storeDirs) RecordDir(id string) string { return filepath.Join(string(d), "records", id) }
 func (d storeDirs) StoreDir(id string) string  { return filepath.Join(string(d), "stores", id) }
+func (d storeDirs) OpenStores() (*os.File, error) {
+	return os.Open(filepath.Join(string(d), "stores"))
+}
+func (d storeDirs) OpenDisks() (*os.File, error) { return os.Open(string(d)) }
 
 // TestRemoveDiskKeepsOthers: a disk is removed when its sandbox has ended, and no directory elsewhere is.
 func TestRemoveDiskKeepsOthers(t *testing.T) { onBoth(t, testRemoveDiskKeepsOthers) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -14,11 +13,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/oci"
-	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/procid"
@@ -54,7 +51,11 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 			err = setup.undo(r.ID, err)
 		}
 	}()
-	spec, err := l.ociSpec(ctx, r, root)
+	workspace, err := l.makeDisk(ctx, r)
+	if err != nil {
+		return Started{}, err
+	}
+	spec, err := l.ociSpec(r, root, workspace)
 	if err != nil {
 		return Started{}, err
 	}
@@ -63,7 +64,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
-		ID: r.ID, Spec: spec, Layout: root, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host),
+		ID: r.ID, Spec: spec, Layout: root, Memory: int64(r.Limits.Memory), Binds: bindsOf(r.Host), Network: networkOf(r.Host), Workspace: workspace,
 	}, []*os.File{listener, filter, words}, setup.take)
 	setup.finish()
 	if err != nil {
@@ -185,39 +186,20 @@ func (c *cgroupSetup) undo(id string, err error) error {
 }
 
 // ociSpec returns the specification of the sandbox's namespaces, mounts and limits.
-func (l *Local) ociSpec(ctx context.Context, r StartRequest, root layout.Layout) (*specs.Spec, error) {
+func (l *Local) ociSpec(r StartRequest, root layout.Layout, workspace *launch.Workspace) (*specs.Spec, error) {
 	uptime, err := oci.HostUptime()
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := l.makeDisk(ctx, r)
-	if err != nil {
-		return nil, err
+	path := ""
+	if workspace != nil {
+		path = workspace.Path
 	}
 	return oci.Spec(oci.Options{
 		IDBase: r.IDBase, Layout: root, Disk: r.Limits.Disk, Memory: r.Limits.Memory,
 		CgroupPath: l.Cgroups.BirthPath(r.ID), InitArgs: initArgs(r),
 		MaxFiles:  max(maxOpenFiles, uint64(r.Limits.Ulimits.NoFile)),
-		Workspace: workspace, AppArmor: l.AppArmorProfile, SELinux: l.SELinux.For(idrange.Number(r.IDBase)),
+		Workspace: path, AppArmor: l.AppArmorProfile, SELinux: l.SELinux.For(idrange.Number(r.IDBase)),
 		Layered: r.Isolation.PerExecution, Hostname: hostnameOf(r.Host), Uptime: uptime,
 	}), nil
-}
-
-// makeDisk makes the disk image or the bounded directory of a workspace, and returns its path; "" for a workspace in memory.
-func (l *Local) makeDisk(ctx context.Context, r StartRequest) (string, error) {
-	limits := r.Limits
-	if !limits.OnDisk() {
-		return "", nil
-	}
-	store := l.Dirs.StoreDir(r.ID)
-	if err := os.MkdirAll(store, 0o700); err != nil {
-		return "", err
-	}
-	if limits.DiskKind == yurt.DiskImage {
-		path := filepath.Join(store, imageFile)
-		return path, disk.Make(ctx, path, limits.Disk, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
-	}
-	path := filepath.Join(store, quotaDir)
-	projects := disk.Projects{First: r.IDBase, Count: idrange.Size} // as unused as the sandbox's ids
-	return path, disk.MakeDir(path, limits.Disk, projects, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
 }

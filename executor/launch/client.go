@@ -186,7 +186,7 @@ func (l *Launcher) start() (*process, error) {
 
 // lockAfterOthers locks the file, for all holders of the descriptor or a copy of it.
 func lockAfterOthers(path string) (*os.File, error) {
-	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600) // others may write to its directory
 	if err != nil {
 		return nil, fmt.Errorf("making the launcher's lock: %w", err)
 	}

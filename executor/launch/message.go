@@ -35,6 +35,16 @@ type CreateRequest struct {
 	Binds []Bind `json:"binds,omitempty"`
 	// Network is the path of the namespace to join, or "node" for the node's; "" is one of its own.
 	Network string `json:"network,omitempty"`
+
+	Workspace *Workspace `json:"workspace,omitempty"` // on disk, which the specification binds
+}
+
+// Workspace is a workspace on disk: the file of an image, or a directory.
+type Workspace struct {
+	Path string `json:"path"`
+	// Device and Inode tell it from others that the path may lead to by now: users without power may write to directories above.
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
 // Bind is a file or directory of the host that one sandbox gets. File owners keep their numbers inside: its ids are those of the

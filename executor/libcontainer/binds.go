@@ -38,7 +38,7 @@ const nodeNetwork = "node"
 // mountOwn mounts the sandbox's own workspace, for it to be bound, and the host's directories with the ids of the user namespace. drop
 // undoes that, once the sandbox has its own mounts.
 func mountOwn(req *launch.CreateRequest, users *os.File) (drop func() error, err error) {
-	dropWorkspace, err := mountWorkspace(req.ID, req.Spec)
+	dropWorkspace, err := mountWorkspace(req)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,10 @@ func (a *adopter) adoptAll(ctx context.Context) error {
 // it may be on disk alone.
 func (a *adopter) leftSandboxes() ([]string, error) {
 	var ids []string
-	for _, dir := range []string{a.node.config.RunDir, a.node.config.StateDir} {
-		entries, err := os.ReadDir(filepath.Join(dir, rundir.Sandboxes))
+	for _, dir := range []string{
+		filepath.Join(a.node.config.RunDir, rundir.Sandboxes), filepath.Join(a.node.config.StateDir, rundir.Sandboxes), filepath.Join(a.node.config.StateDir, statedir.Disks),
+	} {
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, fmt.Errorf("looking for sandboxes: %w", err)
 		}

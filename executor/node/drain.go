@@ -15,9 +15,6 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// drainFile is there, in the state directory, while the node drains.
-const drainFile = "draining.json"
-
 type drainRecord struct {
 	Version int       `json:"version"`
 	Since   time.Time `json:"since"`

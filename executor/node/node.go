@@ -131,7 +131,7 @@ func New(config Config, p Parts) *Node {
 		roots:    &roots{hostPaths: config.HostPaths, packages: config.Packages, images: p.Images, runtimes: p.Runtimes, logger: p.Logger},
 	}
 	n.addEngines()
-	n.drain = &drain{path: filepath.Join(config.StateDir, drainFile), changes: n.changes}
+	n.drain = &drain{path: filepath.Join(config.StateDir, statedir.Draining), changes: n.changes}
 	n.warmer = &warmer{ctx: n.table.ctx, logger: n.logger, runtimes: n.runtimes, starter: n.starter, kernels: n.kernels, goes: n.table.goes}
 	n.adopter = newAdopter(n)
 	n.claims, n.slotBook, n.dispatcher, n.provisioner = &claims{n}, &slotBook{n}, &dispatcher{n}, newProvisioner(n)

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 )
@@ -63,7 +66,7 @@ func WriteFormat(dir, program string) error {
 // readFormat returns the format of the directory, or the zero value if the directory has no format file.
 func readFormat(dir string) (format, error) {
 	var f format
-	data, err := os.ReadFile(filepath.Join(dir, FormatFile))
+	data, err := readPlain(filepath.Join(dir, FormatFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return format{}, nil
@@ -77,4 +80,17 @@ func readFormat(dir string) (format, error) {
 		return format{}, fmt.Errorf("its format is %d, and formats begin with 1", f.Format)
 	}
 	return f, nil
+}
+
+// maxFormat bounds the file.
+const maxFormat = 4 << 10
+
+// readPlain reads a file as one that others may have put there: it follows no link and does not wait.
+func readPlain(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxFormat))
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/records"
 )
 
@@ -24,8 +25,8 @@ const (
 	Plugins   = "plugins"   // sockets of language runtimes
 )
 
-// link, in the state directory, leads to the runtime directory.
-const link = "run"
+// Link, in the state directory, leads to the runtime directory.
+const Link = "run"
 
 // maxPluginSocket is the most that a runtime adds to the path of the directory in which
 // its socket is, and maxSocketPath the most that Linux takes.
@@ -50,9 +51,10 @@ func Path(base, name string) (string, error) {
 
 // Make makes the runtime directory of the executor that has the state directory, with
 // a link to it there, and removes the sockets of one that was killed. It refuses one with a
-// format that this version, the program, does not know.
-func Make(dir, state, program string) error {
-	if err := leaveOther(dir, state); err != nil {
+// format that this version, the program, does not know. The directory is root's, and the user may enter it: the user cannot put
+// others in the place of those in it.
+func Make(dir, state, program string, user int) error {
+	if err := leaveOther(dir, state, program); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -62,33 +64,72 @@ func Make(dir, state, program string) error {
 		return fmt.Errorf("making the runtime directory: %w", err)
 	}
 	// It may lie in a directory that all users write to, such as /dev/shm.
-	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) || info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) || !isClosed(info) {
 		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the runtime directory %s is not a directory that is this user's alone; remove it, or give another --run-dir", dir), err)
 	}
 	if err := records.CheckFormat(dir, program); err != nil {
 		return err
 	}
+	if err := admit(dir, user); err != nil {
+		return fmt.Errorf("making the runtime directory: %w", err)
+	}
 	plugins := filepath.Join(dir, Plugins)
 	if err := errors.Join(os.RemoveAll(plugins), os.Mkdir(plugins, 0o700), os.MkdirAll(filepath.Join(dir, Sandboxes), 0o700)); err != nil {
 		return fmt.Errorf("making the runtime directory: %w", err)
 	}
-	there := filepath.Join(state, link)
+	there := filepath.Join(state, Link)
 	if err := errors.Join(ignoreAbsent(os.Remove(there)), os.Symlink(dir, there)); err != nil {
 		return fmt.Errorf("linking to the runtime directory: %w", err)
 	}
 	return nil
 }
 
-// IsOurs reports whether it is a directory of the user's that this process runs as.
-func IsOurs(info fs.FileInfo) bool {
+// admit lets the user enter the directory. Another user than this process's gets in as the group of the directory.
+func admit(dir string, user int) error {
+	if user == os.Geteuid() {
+		return nil
+	}
+	return errors.Join(os.Lchown(dir, os.Geteuid(), user), os.Chmod(dir, 0o710))
+}
+
+// isClosed reports whether no user may enter the directory beside its owner and executors.
+func isClosed(info fs.FileInfo) bool {
 	owner, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.IsDir() && int(owner.Uid) == os.Geteuid()
+	open := info.Mode().Perm() & 0o077
+	return ok && (open == 0 || open == 0o010 && owner.Gid == idrange.Executor)
+}
+
+// IsOurs reports whether it is a directory of the user's that this process runs as. Those of executors are root's too.
+func IsOurs(info fs.FileInfo) bool {
+	owner := OwnerOf(info)
+	return info.IsDir() && (owner == os.Geteuid() || owner == idrange.Executor && os.Geteuid() == 0)
+}
+
+// OwnerOf returns the user id of a file's owner; -1 if it is not known.
+func OwnerOf(info fs.FileInfo) int {
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(owner.Uid)
+	}
+	return -1
+}
+
+// Sweep removes the sockets of runtimes that an executor has left which was killed.
+func Sweep(dir string) error {
+	plugins := filepath.Join(dir, Plugins)
+	entries, err := os.ReadDir(plugins)
+	if err != nil {
+		return fmt.Errorf("sweeping the runtime directory: %w", err)
+	}
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(plugins, entry.Name())))
+	}
+	return err
 }
 
 // leaveOther refuses to begin where an earlier executor had another runtime directory and left sandboxes there: without their
 // records, they would be removed.
-func leaveOther(dir, state string) error {
-	earlier, err := os.Readlink(filepath.Join(state, link))
+func leaveOther(dir, state, program string) error {
+	earlier, err := os.Readlink(filepath.Join(state, Link))
 	if err != nil || earlier == dir {
 		return ignoreAbsent(err)
 	}
@@ -99,11 +140,19 @@ func leaveOther(dir, state string) error {
 	if len(left) > 0 {
 		return yurt.FieldErrorf(yurt.CodeUnavailable, "run-dir", "the sandboxes of %s are in %s; give --run-dir %s, or end them first", state, earlier, filepath.Dir(earlier))
 	}
-	return Remove(earlier)
+	// The link is the executor's, and need not lead to a runtime directory.
+	if info, err := os.Lstat(earlier); err != nil || filepath.Base(earlier) != filepath.Base(dir) || !IsOurs(info) {
+		return ignoreAbsent(err)
+	}
+	return Remove(earlier, program)
 }
 
-// Remove removes the unused parts of a runtime directory: all of it, if there are no sandboxes.
-func Remove(dir string) error {
+// Remove removes the unused parts of a runtime directory: all of it, if there are no sandboxes. A directory of a format that this version, the
+// program, does not know stays as it is.
+func Remove(dir, program string) error {
+	if records.CheckFormat(dir, program) != nil {
+		return nil
+	}
 	err := os.RemoveAll(filepath.Join(dir, Plugins))
 	for _, name := range []string{Sandboxes, records.FormatFile, ""} {
 		removal := os.Remove(filepath.Join(dir, name))
@@ -118,8 +167,11 @@ func Remove(dir string) error {
 // RemoveAll removes the runtime directory of the name that the state directory leads to, with
 // all that is in it.
 func RemoveAll(state, name string) error {
-	dir, err := os.Readlink(filepath.Join(state, link))
+	dir, err := os.Readlink(filepath.Join(state, Link))
 	if err != nil || filepath.Base(dir) != name {
+		return ignoreAbsent(err)
+	}
+	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) {
 		return ignoreAbsent(err)
 	}
 	return os.RemoveAll(dir)

@@ -21,7 +21,7 @@ func dirs(t *testing.T) (base, state, runDir string) {
 func TestSocketsOfRuntimesAreSwept(t *testing.T) {
 	_, state, dir := dirs(t)
 	for range 2 {
-		if err := Make(dir, state, "v1"); err != nil {
+		if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 			t.Fatal(err)
 		}
 		sockets := filepath.Join(dir, Plugins)
@@ -42,7 +42,7 @@ func TestRemoveAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Make(dir, state, "v1"); err != nil {
+	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, Sandboxes, "sbx_1"), 0o700); err != nil {
@@ -79,7 +79,7 @@ func TestItIsOursAlone(t *testing.T) {
 		if err := occupy(dir, elsewhere); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := Make(dir, state, "v1"); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), dir) {
+		if err := Make(dir, state, "v1", os.Geteuid()); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left, err := os.ReadDir(elsewhere); err != nil || len(left) != 0 {
@@ -105,23 +105,23 @@ func TestSocketsFit(t *testing.T) {
 func TestAnotherBase(t *testing.T) {
 	first, state, dir := dirs(t)
 	second := t.TempDir()
-	if err := Make(dir, state, "v1"); err != nil {
+	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 		t.Fatal(err)
 	}
 	known := filepath.Join(dir, Sandboxes, "sbx_1")
 	if err := os.Mkdir(known, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := Make(filepath.Join(second, filepath.Base(dir)), state, "v1"); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "--run-dir "+first+",") {
+	if err := Make(filepath.Join(second, filepath.Base(dir)), state, "v1", os.Geteuid()); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "--run-dir "+first+",") {
 		t.Errorf("with sandboxes in the first: %v", err)
 	}
-	if err := Make(dir, state, "v1"); err != nil {
+	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 		t.Errorf("the first again: %v", err)
 	}
 	if err := os.Remove(known); err != nil {
 		t.Fatal(err)
 	}
-	if err := Make(filepath.Join(second, filepath.Base(dir)), state, "v1"); err != nil {
+	if err := Make(filepath.Join(second, filepath.Base(dir)), state, "v1", os.Geteuid()); err != nil {
 		t.Errorf("with no sandboxes in the first: %v", err)
 	}
 	if left, err := os.ReadDir(first); err != nil || len(left) != 0 {
@@ -130,7 +130,7 @@ func TestAnotherBase(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(second, filepath.Base(dir))); err != nil { // as a reboot does
 		t.Fatal(err)
 	}
-	if err := Make(dir, state, "v1"); err != nil {
+	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 		t.Errorf("after a reboot: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func Take(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, Lock), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(dir, Lock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}
@@ -71,7 +71,7 @@ func TakeKilled(dir string) (*os.File, error) {
 // TakeLauncher takes the lock of the killed executor's launcher, which may be in the middle of a create: no sandbox comes into being
 // behind the back of the clean-up.
 func TakeLauncher(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, LauncherLock), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(dir, LauncherLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the launcher on %s: %w", dir, err)
 	}
@@ -91,7 +91,7 @@ func openLock(stateDir string) (*os.File, error) {
 	if !rundir.IsOurs(dir) {
 		return nil, nil //nolint:nilnil // as documented
 	}
-	lock, err := os.OpenFile(filepath.Join(stateDir, Lock), os.O_RDWR, 0)
+	lock, err := os.OpenFile(filepath.Join(stateDir, Lock), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // as documented
 	}
