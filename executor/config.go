@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
@@ -53,8 +54,10 @@ type Config struct {
 	// StayAwake is how long processors are kept awake at most for each request that waits for a sandbox or an
 	// execution, see [cpuidle]; 0 means not at all.
 	StayAwake time.Duration
-	Packages  packages.Config
-	Images    images.Config // the zero value takes none; Dir "" means in the state directory
+	// Latency is the open [cpuidle.Device] for that, which is the executor's from then on; nil for one that it opens itself.
+	Latency  *os.File `json:"-"`
+	Packages packages.Config
+	Images   images.Config // the zero value takes none; Dir "" means in the state directory
 	// Broker is the socket to the broker of the state directory, in the process that has started this one, which ends with it; nil for one in this process.
 	Broker *net.UnixConn `json:"-"`
 	Logger *slog.Logger  `json:"-"`

@@ -163,12 +163,18 @@ func openProcessors(config Config) *cpuidle.Processors {
 	if config.StayAwake <= 0 {
 		return nil
 	}
-	processors, err := cpuidle.Open(config.StayAwake, config.Logger)
-	if err != nil {
-		config.Logger.Debug("processors cannot be kept awake", "error", err)
-		return nil
+	device := config.Latency
+	if device == nil && config.Broker != nil {
+		return nil // the broker could not open it
 	}
-	return processors
+	if device == nil {
+		var err error
+		if device, err = cpuidle.OpenDevice(); err != nil {
+			config.Logger.Debug("processors cannot be kept awake", "error", err)
+			return nil
+		}
+	}
+	return cpuidle.Open(device, config.StayAwake, config.Logger)
 }
 
 // Start readies the executor and adopts the sandboxes that an earlier one left in the state directory, see [node.Node.Start].

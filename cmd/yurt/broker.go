@@ -30,6 +30,10 @@ func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, lo
 		return err
 	}
 	defer func() { closed(logger, power, &err) }()
+	latency := f.openLatency(logger)
+	if latency != nil {
+		defer latency.Close()
+	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -38,7 +42,7 @@ func (a *app) keepExecutor(ctx context.Context, command string, f *nodeFlags, lo
 	defer cancel()
 	level := a.takesOver(command, slog.New(slog.DiscardHandler), &f.log, reloads{}) // the executor logs the outcome
 	go passHangups(ctx, level, hangups, passed)
-	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger, Listeners: listeners}).Run(ctx)
+	return (&brokered.Broker{Power: power, Signals: passed, Logger: logger, Listeners: listeners, Latency: latency}).Run(ctx)
 }
 
 // closed closes the power at the end of a broker, whose error is that of its executor, if that has one.

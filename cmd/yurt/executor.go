@@ -37,6 +37,7 @@ const callsLimit = 10 * time.Second
 
 // Names of listeners between a broker and its executors.
 const (
+	unixFlag    = "listen"
 	tlsFlag     = "listen-tls"
 	metricsFlag = "metrics-listen"
 )
@@ -118,6 +119,7 @@ func (f *executorFlags) complete(a *app) (err error) {
 
 // listeners are those that outlive an executor.
 func (f *executorFlags) listeners() (list []brokered.Listener) {
+	list = append(list, brokered.Listener{Flag: unixFlag, Bind: f.bindUnix})
 	if f.listenTLS != "" {
 		list = append(list, brokered.Listener{Flag: tlsFlag, Bind: f.bindTLS})
 	}
@@ -125,6 +127,10 @@ func (f *executorFlags) listeners() (list []brokered.Listener) {
 		list = append(list, brokered.Listener{Flag: metricsFlag, Bind: f.metrics.Bind})
 	}
 	return list
+}
+
+func (f *executorFlags) bindUnix(ctx context.Context) (net.Listener, error) {
+	return api.ListenUnix(ctx, f.listen)
 }
 
 func (f *executorFlags) bindTLS(ctx context.Context) (net.Listener, error) {
@@ -194,7 +200,7 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 		defer cancel()
 		server.Shutdown(limited)
 	}
-	listener, err := api.ListenUnix(ctx, f.listen)
+	listener, err := a.executor.Listener(unixFlag, f.bindUnix)(ctx)
 	if err != nil {
 		shutdown()
 		return errors.Join(err, server.Wait())

@@ -35,7 +35,8 @@ func run(ctx context.Context, args []string, a *app) int {
 		fmt.Fprintln(a.Stderr, "yurt:", err)
 		return yurt.ExitError
 	}
-	if a.executor = part; part == nil {
+	a.executor, a.AsRoot = part, part != nil
+	if part == nil {
 		context.AfterFunc(ctx, stop)
 		return execute(ctx, name, args[1:], a)
 	}

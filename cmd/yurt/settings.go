@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
+	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
 )
@@ -63,7 +64,7 @@ func (a *app) takesOver(command string, logger *slog.Logger, log *serverlog.Flag
 	settings := map[string]func(string) error{"log_level": log.Set}
 	maps.Copy(settings, server.settings)
 	read := func() (*config.Settings, error) {
-		fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Args: a.Args}}
+		fresh := &app{App: &cli.App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, AsRoot: a.AsRoot, Args: a.Args}}
 		flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.Args)
 		if err != nil {
 			return nil, err
@@ -169,6 +170,19 @@ func (f *nodeFlags) memory() (size yurt.Size, err error) {
 	return size, err
 }
 
+// openLatency opens the device that keeps processors awake; nil where they may sleep, or the kernel cannot keep them awake.
+func (f *nodeFlags) openLatency(logger *slog.Logger) *os.File {
+	if f.stayAwake <= 0 {
+		return nil
+	}
+	device, err := cpuidle.OpenDevice()
+	if err != nil {
+		logger.Debug("processors cannot be kept awake", "error", err)
+		return nil
+	}
+	return device
+}
+
 // maxStayAwake lets processors sleep while requests wait for long executions.
 const maxStayAwake = time.Second
 
@@ -196,7 +210,7 @@ func (f *nodeFlags) config(a *app, logger *slog.Logger, node string) (executor.C
 	c.All = budget.Bounds{Memory: memory, PIDs: f.totalPIDs, Overcommit: f.overcommit}
 	c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux
 	if a.executor != nil {
-		c.Broker = a.executor.Socket
+		c.Broker, c.Latency = a.executor.Socket, a.executor.Latency()
 	}
 	return c, nil
 }

@@ -41,13 +41,20 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 		conn.Close()
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "listen", "another process listens on %s; stop it or give another path", path)
 	}
-	// The socket moves to its path once no other user may open it.
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
+	// The file gets its mode from that of the socket, so that no other user may open it at any time.
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		return errors.Join(raw.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), 0o600) }), err)
+	}}
+	opened, err := config.Listen(ctx, "unix", temp)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", path, err)
 	}
+	listener, ok := opened.(*net.UnixListener)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("listening on %s: it is a %T", path, opened), opened.Close())
+	}
 	listener.SetUnlinkOnClose(false)
-	if err := errors.Join(os.Chmod(temp, 0o600), os.Rename(temp, path)); err != nil {
+	if err := os.Rename(temp, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening on %s: %w", path, err), listener.Close(), os.Remove(temp))
 	}
 	return &unixListener{listener, path}, nil

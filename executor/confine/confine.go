@@ -250,6 +250,9 @@ func (b *birth) prepare(name string) error {
 		return fmt.Errorf("opening the directory of a program: %w", err)
 	}
 	b.dir = os.NewFile(uintptr(fd), Dir)
+	if b.given == nil {
+		unix.Umask(0o007) // the group of its files is the executor's
+	}
 	if err := giveUpPower(b.filter); err != nil {
 		return errors.Join(err, b.dir.Close())
 	}

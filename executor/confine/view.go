@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/idrange"
 )
 
 // Where a confined program finds its own.
@@ -93,7 +95,8 @@ func (v view) enter() error {
 // mountDir mounts the directory that the program may write to.
 func (v view) mountDir() error {
 	if v.dir < 0 {
-		options := fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", v.id, v.id, dirBytes, dirInodes)
+		// Executors reach its sockets as the group of the directory, which files in it get.
+		options := fmt.Sprintf("mode=2770,uid=%d,gid=%d,size=%d,nr_inodes=%d", v.id, idrange.Executor, dirBytes, dirInodes)
 		return mountNew(Dir, "tmpfs", plainMount|unix.MS_NOEXEC, options)
 	}
 	at := stage + Dir

@@ -36,13 +36,26 @@ type Processors struct {
 	holds int
 }
 
-// Open returns the processors. No request keeps them awake for longer than limit.
-func Open(limit time.Duration, logger *slog.Logger) (*Processors, error) {
+// OpenDevice opens the device, which is root's. The caller closes it.
+func OpenDevice() (*os.File, error) {
 	file, err := os.OpenFile(Device, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("keeping processors awake: %w", err)
 	}
-	return &Processors{limit: limit, logger: logger, file: file}, nil
+	return file, nil
+}
+
+// Reset lets processors sleep again that a process with the same device has kept awake, and that was killed.
+func Reset(device *os.File) error {
+	if _, err := device.Write(binary.NativeEndian.AppendUint32(nil, kernelDefault)); err != nil {
+		return fmt.Errorf("letting processors sleep: %w", err)
+	}
+	return nil
+}
+
+// Open returns the processors with the device open, which is theirs from then on. No request keeps them awake for longer than limit.
+func Open(device *os.File, limit time.Duration, logger *slog.Logger) *Processors {
+	return &Processors{limit: limit, logger: logger, file: device}
 }
 
 // Hold keeps the processors awake until a millisecond after release is called, in which the answer

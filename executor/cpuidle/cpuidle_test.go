@@ -11,10 +11,11 @@ import (
 
 func open(t *testing.T, limit time.Duration) *Processors {
 	t.Helper()
-	p, err := Open(limit, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	device, err := OpenDevice()
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := Open(device, limit, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)

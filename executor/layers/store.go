@@ -307,7 +307,7 @@ func checkDigest(digest string) error {
 
 // unpack reads the archive, which is hostile, within bounds and never out of dir.
 func (s *Store) unpack(ctx context.Context, dir string, archive io.Reader) (Made, error) {
-	tree, err := workspace.At(dir, 0, 0)
+	tree, err := workspace.At(dir, os.Geteuid(), os.Getegid())
 	if err != nil {
 		return Made{}, err
 	}

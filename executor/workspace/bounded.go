@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// powers are the capabilities of this process: all of them, and without the one by which
-// root may exceed quotas of disks.
-type powers struct{ all, fewer [2]unix.CapUserData }
+// powers are the capabilities of this process: all of them, without the one by which
+// root may exceed quotas of disks, and without those over files of other users too.
+type powers struct{ all, fewer, none [2]unix.CapUserData }
 
 func ownPowers() (p powers, err error) {
 	if err := unix.Capget(capHeader(), &p.all[0]); err != nil {
@@ -21,7 +21,22 @@ func ownPowers() (p powers, err error) {
 	}
 	p.fewer = p.all
 	p.fewer[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
+	p.none = p.fewer
+	for _, c := range []int{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID} {
+		p.none[0].Effective &^= 1 << c
+	}
 	return p, nil
+}
+
+// give gives the calling thread a set of capabilities. The kernel does so for root, by the identity over files.
+func (p powers) give(set *[2]unix.CapUserData) error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	if err := unix.Capset(capHeader(), &set[0]); err != nil {
+		return fmt.Errorf("changing the capabilities over files: %w", err)
+	}
+	return nil
 }
 
 func capHeader() *unix.CapUserHeader {

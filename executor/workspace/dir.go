@@ -27,7 +27,7 @@ type Dir struct {
 // the directory.
 func Open(dir *os.File, uid, gid int) (*Dir, error) {
 	return open(uid, gid, func(d *Dir) error {
-		return d.identified(func() error { return d.openRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) })
+		return d.identified(&d.powers.all, func() error { return d.openRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) })
 	})
 }
 
@@ -63,19 +63,21 @@ func (d *Dir) Close() error {
 // as runs do with the file system identity of the sandbox's user, and bounded. do must
 // not start goroutines, and must not wait for the sandbox.
 func (d *Dir) as(do func() error) error {
-	return d.powers.bounded(func() error { return d.identified(do) })
+	return d.powers.bounded(func() error { return d.identified(&d.powers.fewer, do) })
 }
 
-func (d *Dir) identified(do func() error) error {
+// identified runs do with the identity of the sandbox's user, and without the capabilities over others' files. The kernel takes these from root
+// by itself, and not from another user. had is what the thread has, and gets back.
+func (d *Dir) identified(had *[2]unix.CapUserData, do func() error) error {
 	runtime.LockOSThread()
 	defer func() {
 		// A thread that is not its old self stays locked, and ends with its goroutine.
-		if errors.Join(setFS("uid", unix.SetfsuidRetUid, os.Geteuid()), setFS("gid", unix.SetfsgidRetGid, os.Getegid())) == nil {
+		if errors.Join(d.powers.give(had), setFS("uid", unix.SetfsuidRetUid, os.Geteuid()), setFS("gid", unix.SetfsgidRetGid, os.Getegid())) == nil {
 			runtime.UnlockOSThread()
 		}
 	}()
 	// The group first: without root's identity it could not be changed.
-	if err := errors.Join(setFS("gid", unix.SetfsgidRetGid, d.gid), setFS("uid", unix.SetfsuidRetUid, d.uid)); err != nil {
+	if err := errors.Join(setFS("gid", unix.SetfsgidRetGid, d.gid), setFS("uid", unix.SetfsuidRetUid, d.uid), d.powers.give(&d.powers.none)); err != nil {
 		return err
 	}
 	return do()

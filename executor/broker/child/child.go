@@ -1,5 +1,5 @@
 // Package child keeps the executor alive as a child of the broker. Each life of it has its own end of a socket, as descriptor [FD], and asks the
-// broker at the other end. It has the capabilities that [Capabilities] lists. The executor ends with the broker, in any way that the broker ends. Sandboxes are children of neither.
+// broker at the other end. It is the user [idrange.Executor], without other groups, and has the capabilities that [Capabilities] lists. The executor ends with the broker, in any way that the broker ends. Sandboxes are children of neither.
 package child
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/broker/wire"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
@@ -87,6 +88,7 @@ func (c *Child) live(ctx context.Context) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Credential, cmd.SysProcAttr.AmbientCaps = &syscall.Credential{Uid: idrange.Executor, Gid: idrange.Executor}, Capabilities()
 	lockedthread.Run(func() {
 		if err = shed(); err == nil {
 			err = cmd.Start()

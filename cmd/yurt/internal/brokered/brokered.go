@@ -28,6 +28,7 @@ import (
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/broker/child"
 	"github.com/yurtrun/yurt/executor/broker/wire"
+	"github.com/yurtrun/yurt/executor/cpuidle"
 )
 
 // Descriptors of an executor, after the socket to its broker.
@@ -48,7 +49,7 @@ type Executor struct {
 	StateDir string        // that the broker has locked
 	status   *os.File
 
-	listeners []string // the flags that name them, in the order of their descriptors
+	handed []string // the names of listeners and the device that it has of the broker, in the order of their descriptors
 }
 
 // Join returns the executor that this process is, nil if it is no executor, and the name by which the user has called the program.
@@ -60,8 +61,8 @@ func Join(name string) (*Executor, string, error) {
 	for _, fd := range []int{child.FD, lockFD, statusFD} {
 		unix.CloseOnExec(fd)
 	}
-	listeners := strings.FieldsFunc(os.Getenv(namesVariable), func(r rune) bool { return r == ':' })
-	for i := range listeners {
+	handed := strings.FieldsFunc(os.Getenv(namesVariable), func(r rune) bool { return r == ':' })
+	for i := range handed {
 		unix.CloseOnExec(listenersFD + i)
 	}
 	socket, err := wire.Open(os.NewFile(child.FD, "broker"))
@@ -72,7 +73,7 @@ func Join(name string) (*Executor, string, error) {
 	if err != nil {
 		return nil, name, fmt.Errorf("finding the state directory: %w", err)
 	}
-	return &Executor{Socket: socket, StateDir: filepath.Dir(lock), status: os.NewFile(statusFD, "status"), listeners: listeners}, name, nil
+	return &Executor{Socket: socket, StateDir: filepath.Dir(lock), status: os.NewFile(statusFD, "status"), handed: handed}, name, nil
 }
 
 // Tell passes a word for systemd on to the broker, which is the process that systemd knows.
@@ -97,6 +98,7 @@ type Broker struct {
 	Logger  *slog.Logger
 
 	Listeners []Listener
+	Latency   *os.File // the device that keeps processors awake; nil if they may sleep
 }
 
 // Run has an executor until that ends by itself, and returns nil or its exit code as a [cli.ExitError]. When ctx ends it asks the
@@ -106,7 +108,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	closeSockets := func() { _ = closeAll(sockets) } // they may be closed
+	closeSockets := func() { _ = sockets.close() } // they may be closed
 	defer closeSockets()
 	defer context.AfterFunc(ctx, closeSockets)() // calls that come while the executor ends are refused
 	read, write, err := os.Pipe()
@@ -119,8 +121,12 @@ func (b *Broker) Run(ctx context.Context) error {
 		b.relay(read)
 	}()
 	defer func() { write.Close(); <-relayed }()
+	files := append([]*os.File{b.Power.Lock, write}, sockets.files...)
+	if b.Latency != nil {
+		files = append(files, b.Latency)
+	}
 	kept := child.Child{
-		Command: b.command, Files: append([]*os.File{b.Power.Lock, write}, sockets...), Broker: b.Power.Broker, Signals: b.Signals, Once: b.Once, Logger: b.Logger,
+		Command: b.command, Files: files, Broker: b.Power.Broker, Signals: b.Signals, Once: b.Once, Logger: b.Logger,
 	}
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return b.prepare(ctx) }) // beside the start of a process
@@ -139,10 +145,15 @@ func (b *Broker) prepare(ctx context.Context) error {
 // command is this process once more, as an executor that knows of no run yet. Systemd does not listen to it.
 func (b *Broker) command() *exec.Cmd {
 	b.Power.Broker.Forget()
+	if b.Latency != nil {
+		if err := cpuidle.Reset(b.Latency); err != nil {
+			b.Logger.Warn("processors that a killed executor kept awake go on so", "error", err)
+		}
+	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:noctx // package child ends it
 	cmd.Args[0] = filepath.Base(os.Args[0]) + child.NameSuffix
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
-	cmd.Env = append(cmd.Env, names(b.Listeners)) // the last setting of a variable counts
+	cmd.Env = append(cmd.Env, b.names()) // the last setting of a variable counts
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -26,45 +27,71 @@ type Listener struct {
 	Bind Bind
 }
 
-// openListeners opens the sockets of TCP listeners, in their order. The caller closes the files.
-func openListeners(ctx context.Context, listeners []Listener) (files []*os.File, err error) {
-	for _, l := range listeners {
-		file, err := l.open(ctx)
-		if err != nil {
-			return nil, errors.Join(err, closeAll(files))
-		}
-		files = append(files, file)
-	}
-	return files, nil
+// sockets are the listeners that a broker has open.
+type sockets struct {
+	files []*os.File // in their order, to be handed on
+	open  []io.Closer
 }
 
-func (l Listener) open(ctx context.Context) (*os.File, error) {
+// openListeners opens the sockets of listeners. The caller closes them.
+func openListeners(ctx context.Context, listeners []Listener) (*sockets, error) {
+	s := new(sockets)
+	for _, l := range listeners {
+		if err := s.add(ctx, l); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	return s, nil
+}
+
+func (s *sockets) add(ctx context.Context, l Listener) error {
 	listener, err := l.Bind(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer listener.Close()
-	socket, ok := listener.(*net.TCPListener)
+	s.open = append(s.open, listener)
+	socket, ok := listener.(interface{ File() (*os.File, error) })
 	if !ok {
-		return nil, fmt.Errorf("a %T for %s cannot be handed on", listener, l.Flag)
+		return fmt.Errorf("a %T for %s cannot be handed on", listener, l.Flag)
 	}
-	return socket.File()
+	file, err := socket.File()
+	if err != nil {
+		return fmt.Errorf("handing on the listener of %s: %w", l.Flag, err)
+	}
+	s.files, s.open = append(s.files, file), append(s.open, file)
+	return nil
 }
 
-func closeAll(files []*os.File) (err error) {
-	for _, file := range files {
-		err = errors.Join(err, file.Close())
+// close closes the sockets, which executors may have open. The file of a Unix socket goes.
+func (s *sockets) close() (err error) {
+	for _, open := range s.open {
+		err = errors.Join(err, open.Close())
 	}
 	return err
 }
 
-// names is the setting of the variable for an executor that has the listeners.
-func names(listeners []Listener) string {
-	flags := make([]string, 0, len(listeners))
-	for _, l := range listeners {
+// names is the setting of the variable for an executor that has the listeners, and then the device.
+func (b *Broker) names() string {
+	flags := make([]string, 0, len(b.Listeners)+1)
+	for _, l := range b.Listeners {
 		flags = append(flags, l.Flag)
 	}
+	if b.Latency != nil {
+		flags = append(flags, latencyName)
+	}
 	return namesVariable + "=" + strings.Join(flags, ":")
+}
+
+// latencyName names the device that keeps processors awake.
+const latencyName = "latency"
+
+// Latency returns the device that keeps processors awake, as the broker has opened it; nil if it has not.
+func (e *Executor) Latency() *os.File {
+	i := slices.Index(e.handed, latencyName)
+	if i < 0 {
+		return nil
+	}
+	return os.NewFile(uintptr(listenersFD+i), latencyName)
 }
 
 // Listener returns the way to the broker's listener for a flag, and bind where there is no broker, or it has no such listener.
@@ -72,7 +99,7 @@ func (e *Executor) Listener(flag string, bind Bind) Bind {
 	if e == nil {
 		return bind
 	}
-	i := slices.Index(e.listeners, flag)
+	i := slices.Index(e.handed, flag)
 	if i < 0 {
 		return bind
 	}

@@ -18,6 +18,7 @@ type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) (string, bool)
+	AsRoot         bool // this process does a part of root's work, as another user
 
 	Args   []string // of the command line, without the program
 	JSON   bool     // --json
@@ -130,7 +131,7 @@ func (a *App) StateDir() (string, error) {
 	if base := a.Env("XDG_STATE_HOME", ""); filepath.IsAbs(base) {
 		return filepath.Join(base, "yurt"), nil
 	}
-	if os.Geteuid() == 0 {
+	if a.AsRoot || os.Geteuid() == 0 {
 		return "/var/lib/yurt", nil
 	}
 	home, err := os.UserHomeDir()
