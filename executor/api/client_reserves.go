@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/internal/wire"
@@ -34,7 +35,11 @@ func (c *Client) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandb
 	return sandbox, true, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 
-// AwaitSandbox implements [Node].
+// endLimit bounds the wait for the end of a stream whose answer is there.
+const endLimit = time.Second
+
+// AwaitSandbox implements [Node]. An answer that has arrived counts, however the stream ends. The client waits for that end, since
+// executors of earlier versions destroy the sandbox of a caller that ends the stream before they do.
 func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (sandbox yurt.Sandbox, err error) {
 	data, err := wire.Encode(spec)
 	if err != nil {
@@ -50,6 +55,8 @@ func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID
 	if err != nil {
 		return sandbox, err
 	}
+	defer time.AfterFunc(endLimit, cancel).Stop()
+	_, _ = stream.Recv()
 	return sandbox, wire.DecodeAnswer(res.GetSandbox(), &sandbox)
 }
 

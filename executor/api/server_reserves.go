@@ -51,7 +51,10 @@ func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxReques
 	return &proto.ClaimSandboxResponse{Sandbox: data}, err
 }
 
-// Await is a stream, of one answer, as it is a call that may take long.
+// Await is a stream, of one answer, as it is a call that may take long. A caller that has left before the answer is sent does not get the
+// sandbox, which has left the reserve for it and is destroyed. Once the answer is sent, the end of the stream no longer tells whether the
+// caller has it: callers end the stream when they have read the answer, and on a busy node that is before Send returns. So the caller
+// decides then, and destroys a sandbox whose answer it did not read.
 func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.ServerStreamingServer[proto.AwaitSandboxResponse]) error {
 	var spec yurt.SandboxSpec
 	if err := wire.DecodeRequest(req.GetSpec(), &spec); err != nil {
@@ -63,10 +66,10 @@ func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.Server
 		return err
 	}
 	data, err := wire.Encode(sandbox)
-	if err == nil && ctx.Err() == nil {
+	if err = errors.Join(err, ctx.Err()); err == nil {
 		err = stream.Send(&proto.AwaitSandboxResponse{Sandbox: data})
 	}
-	if err = errors.Join(err, ctx.Err()); err != nil { // the caller is gone, and the sandbox left the reserve for it
+	if err != nil {
 		return errors.Join(err, s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
 	return nil
