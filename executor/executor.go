@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
@@ -141,14 +142,14 @@ func (c Config) ofNode(runDir string) node.Config {
 }
 
 // openStores opens the stores that sandboxes share: layers of packages, and images.
-func openStores(config Config, by programs.Requests) (*layers.Store, *images.Store, error) {
+func openStores(config Config, by broker.Broker) (*layers.Store, *images.Store, error) {
 	packages, err := config.Packages.OpenStore()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := config.Images
 	c.Dir = config.imagesDir()
-	c.Logger, c.Programs = config.Logger, programs.Unpackers{By: by}
+	c.Logger, c.Programs, c.Files = config.Logger, programs.Unpackers{By: by}, by
 	images, err := images.Open(c)
 	return packages, images, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker/wire"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/idrange"
+	"github.com/yurtrun/yurt/executor/imagefiles"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rundir"
@@ -60,12 +61,17 @@ func (c Config) openPower(user int) (*Power, error) {
 	if dirs.Open, err = os.Open(config.StateDir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Power{Lock: lock, runDir: runDir, version: config.Version, stateDir: dirs.Open, Broker: broker.NewLocal(broker.Config{
+	power := &Power{Lock: lock, runDir: runDir, version: config.Version, stateDir: dirs.Open, Broker: broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, statedir.LauncherLock), config.Transient, config.Logger),
 		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: dirs,
 		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, ImagesDir: config.imagesDir()},
+		ImageFiles:      imagefiles.Files{Layouts: config.Images.Layouts, Credentials: config.Images.AuthFile},
 		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, User: user, Logger: config.Logger,
-	})}, nil
+	})}
+	if err := power.Broker.Reclaim(); err != nil { // which takes room, and no more than that
+		config.Logger.Warn("trees of unpackers that were killed are left", "error", err)
+	}
+	return power, nil
 }
 
 // layOut makes the directories and stores, for executors of that user.

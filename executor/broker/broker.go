@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/imagefiles"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -22,6 +23,7 @@ type Broker interface {
 	Insides
 	Processes
 	programs.Requests
+	imagefiles.Requests
 
 	// Start makes the cgroups, namespaces, disk and root of a sandbox, and starts its init. When it fails, neither processes nor
 	// cgroups are left; its disk is, until [Broker.RemoveDisk].

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/imagefiles"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
@@ -28,6 +29,7 @@ type Config struct {
 	LayersDir       string // of dependency layers
 	ImagesDir       string // of unpacked images
 	Programs        programs.Config
+	ImageFiles      imagefiles.Files
 	HostPaths       []string // of the host that it offers to sandboxes, with all below them
 	Tasks           bool     // sandboxes may be tasks of Nomad, with files, devices and networks of the host
 	Dirs            Dirs
@@ -41,6 +43,7 @@ type Config struct {
 type Local struct {
 	Config
 	*programs.Local
+	imagefiles.Files
 
 	filters *launch.Filters
 	list    list
@@ -49,7 +52,7 @@ type Local struct {
 
 // NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
 func NewLocal(config Config) *Local {
-	return &Local{Config: config, Local: programs.New(config.Programs), filters: launch.NewFilters(config.Launcher)}
+	return &Local{Config: config, Local: programs.New(config.Programs), Files: config.ImageFiles, filters: launch.NewFilters(config.Launcher)}
 }
 
 // Prepare compiles the seccomp filter of most sandboxes, and that of programs.

@@ -32,6 +32,9 @@ func IsSandbox(base uint32) bool {
 	return base >= First && base < Programs && (base-First)%Size == 0
 }
 
+// IsProgram reports whether the id is one that a helper program can have.
+func IsProgram(id uint32) bool { return id >= Programs && id < End }
+
 // Ranges hands out parts of equal size of a range. Its methods may be called concurrently.
 type Ranges struct {
 	first, size, count int

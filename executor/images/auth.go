@@ -2,31 +2,35 @@ package images
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/imagefiles"
 )
 
 // credentials reads the credentials for registries: the "auths" of a file like Docker's config.json. The file is read for each
 // pull, so that a change needs no restart. Helpers are programs that this process must not run: such an entry is an error where
 // the file has no other for the registry.
-type credentials struct{ path string }
+type credentials struct {
+	files imagefiles.Requests
+	path  string // "" for no credentials
+}
 
 // Resolve implements [authn.Keychain].
 func (c credentials) Resolve(to authn.Resource) (authn.Authenticator, error) {
 	if c.path == "" {
 		return authn.Anonymous, nil
 	}
-	data, err := os.ReadFile(c.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, yurt.Errorf(yurt.CodeUnavailable, "the file of the credentials for registries is not at %s", c.path)
+	opened, err := c.files.OpenCredentials()
+	if err != nil {
+		return nil, err
 	}
+	defer opened.Close()
+	data, err := io.ReadAll(opened)
 	if err != nil {
 		return nil, fmt.Errorf("reading the credentials for registries: %w", err)
 	}

@@ -47,7 +47,7 @@ func (c *Config) parse(text string) (reference, error) {
 	}
 	host := registryName(remote.Context().RegistryStr())
 	if !slices.ContainsFunc(c.Registries, func(allowed string) bool { return allowed == AnyRegistry || registryName(allowed) == host }) {
-		return reference{}, yurt.FieldErrorf(yurt.CodeForbidden, field, "%s: %s", text, notAllowed("the registry "+host, c.Registries, "image-registries"))
+		return reference{}, yurt.FieldErrorf(yurt.CodeForbidden, field, "%s: %s", text, c.notAllowed(host))
 	}
 	return r, nil
 }
@@ -60,11 +60,12 @@ func registryName(host string) string {
 	return host
 }
 
-func notAllowed(what string, allowed []string, setting string) string {
-	if len(allowed) == 0 {
-		return "this node takes no images from " + what + "; its operator can allow that by " + setting
+func (c *Config) notAllowed(host string) string {
+	from := ""
+	if len(c.Registries) > 0 {
+		from = ", but from " + strings.Join(c.Registries, ", ")
 	}
-	return "this node takes no images from " + what + ", but from " + strings.Join(allowed, ", ") + "; its operator can allow that by " + setting
+	return "this node takes no images from the registry " + host + from + "; its operator can allow that by image-registries"
 }
 
 // parseLayout reads DIR, DIR:TAG or DIR@DIGEST.
@@ -82,26 +83,12 @@ func (c *Config) parseLayout(text, rest string) (reference, error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 		return reference{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "%q has no absolute and clean path; give oci:/DIRECTORY, and after it :TAG or @DIGEST if there are several images in it", text)
 	}
-	refused := yurt.FieldErrorf(yurt.CodeForbidden, field, "%s: %s", text, notAllowed("the directory "+dir, c.Layouts, "image-layouts"))
-	if !below(dir, c.Layouts) { // before any look at it, which would tell whether it exists
-		return reference{}, refused
-	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := c.Files.FindLayout(dir)
 	if err != nil {
-		return reference{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "the layout %s is not on this node: %w", dir, err)
-	}
-	if !below(real, c.Layouts) {
-		return reference{}, refused
+		return reference{}, yurt.FieldErrorf(yurt.CodeOf(err), field, "%s: %w", text, err)
 	}
 	r.layout = real
 	return r, nil
-}
-
-// below reports whether the path is one of those allowed, or below one.
-func below(path string, allowed []string) bool {
-	return slices.ContainsFunc(allowed, func(root string) bool {
-		return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	})
 }
 
 // pinned returns the reference by which this very image is found again.

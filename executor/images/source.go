@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
@@ -97,13 +96,13 @@ func (f *found) check(most int64) error {
 
 func (s *Store) lookUp(ctx context.Context, r reference) (v1.Image, error) {
 	if r.layout != "" {
-		index, err := layout.ImageIndexFromPath(r.layout)
+		index, err := layoutDir{s.config.Files, r.layout}.index()
 		if err != nil {
 			return nil, err
 		}
 		return inLayout(index, r)
 	}
-	desc, err := remote.Get(r.remote, remote.WithContext(ctx), remote.WithAuthFromKeychain(credentials{s.config.AuthFile}),
+	desc, err := remote.Get(r.remote, remote.WithContext(ctx), remote.WithAuthFromKeychain(credentials{s.config.Files, s.config.AuthFile}),
 		remote.WithPlatform(platform()), remote.WithUserAgent("yurt"))
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/imagefiles"
 	"github.com/yurtrun/yurt/executor/layers"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Logger    *slog.Logger  `json:"-"`
 	// Programs starts the unpacker. It is nil in a process without power over its host.
 	Programs Starter `json:"-"`
+	// Files opens layouts and credentials. Where it is nil, this process opens them itself.
+	Files imagefiles.Requests `json:"-"`
 }
 
 const (
@@ -85,6 +88,9 @@ func Open(config Config) (*Store, error) {
 	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Files == nil {
+		config.Files = imagefiles.Files{Layouts: config.Layouts, Credentials: config.AuthFile}
 	}
 	kept, err := layers.Open(config.Dir, layers.Limits{Bytes: config.KeepBytes})
 	if err != nil {

@@ -251,12 +251,17 @@ func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err er
 	return s.makeRoom(digest)
 }
 
+// IsNew reports whether the directory of a layer that is being made can have the name.
+func IsNew(name string) bool {
+	odd := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
+	random, ok := strings.CutPrefix(name, newPrefix)
+	return ok && random != "" && len(random) <= 64 && !strings.ContainsFunc(random, odd)
+}
+
 // OpenNew opens the tree of a layer that is being made in the directory of a store, by the name of its directory there, and follows no link.
 // The caller closes it.
 func OpenNew(dir, name string) (*os.File, error) {
-	odd := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
-	random, ok := strings.CutPrefix(name, newPrefix)
-	if !ok || random == "" || len(random) > 64 || strings.ContainsFunc(random, odd) {
+	if !IsNew(name) {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.100q is no layer that is being made; give the name of its directory in the store", name)
 	}
 	tree, err := openTree(dir, name, unix.O_RDONLY)

@@ -42,6 +42,10 @@ const (
 	kindAwaitProgram  kind = "await_program"
 	kindKillProgram   kind = "kill_program"
 
+	kindFindLayout      kind = "find_layout"
+	kindOpenLayout      kind = "open_layout"
+	kindOpenCredentials kind = "open_credentials"
+
 	kindCancel kind = "cancel" // of the request of the same number; it has no answer
 )
 
@@ -87,6 +91,10 @@ func blanks() map[kind]func() request {
 		kindStartUnpacker: func() request { return new(startUnpacker) },
 		kindAwaitProgram:  func() request { return new(awaitProgram) },
 		kindKillProgram:   func() request { return new(killProgram) },
+
+		kindFindLayout:      func() request { return new(findLayout) },
+		kindOpenLayout:      func() request { return new(openLayout) },
+		kindOpenCredentials: func() request { return new(openCredentials) },
 	}
 }
 
