@@ -2,9 +2,11 @@ package executor
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -20,7 +22,7 @@ import (
 type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
 	RunDir       string // see [statedir.RunDir]; "" for [rundir.Default]
-	Node         string // name of this node
+	NodeName     string // of this node
 	Version      string // of the program, for those that find its directories later
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
@@ -63,6 +65,38 @@ type Config struct {
 	Logger *slog.Logger  `json:"-"`
 }
 
+// check returns the configuration with its defaults and absolute paths, or the reason why this host cannot have it.
+func (c Config) check() (Config, error) {
+	given := c.MaxSandboxes != 0
+	c = c.complete()
+	var err error
+	if c.MaxSandboxes, err = c.sandboxBound(given); err != nil {
+		return c, err
+	}
+	return c.checkPower()
+}
+
+// checkPower is check for the part of the configuration that a broker has.
+func (c Config) checkPower() (_ Config, err error) {
+	c = c.completePower()
+	if c.All, err = c.All.Complete(); err != nil {
+		return c, err
+	}
+	for _, path := range []string{c.InitPath, c.LauncherPath} {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return c, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
+		}
+	}
+	if err := lsm.CheckLabels(c.AppArmorProfile, c.SELinux); err != nil {
+		return c, err
+	}
+	if c.StateDir, err = filepath.Abs(c.StateDir); err != nil {
+		return c, fmt.Errorf("finding the state directory: %w", err)
+	}
+	c.Packages = c.Packages.Complete(c.StateDir)
+	return c, nil
+}
+
 // complete returns the configuration with defaults for the fields that are not set.
 func (c Config) complete() Config {
 	c.MaxSandboxes = cmp.Or(c.MaxSandboxes, defaultMaxSandboxes)
@@ -81,6 +115,11 @@ func (c Config) completePower() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
+}
+
+// imagesDir is where unpacked images are.
+func (c Config) imagesDir() string {
+	return cmp.Or(c.Images.Dir, filepath.Join(c.StateDir, "images"))
 }
 
 // Default bounds of the work of a node at any time.

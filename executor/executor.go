@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/layers"
-	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/run"
@@ -60,12 +58,12 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := config.openCgroups()
+	groups, err := openCgroups(config)
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{config: config, logger: config.Logger, groups: groups, runDir: runDir, room: statedir.NewRoom(config.StateDir, config.Transient)}
-	if e.broker, err = config.reachBroker(groups); err != nil {
+	if e.broker, err = reachBroker(config, groups); err != nil {
 		return nil, err
 	}
 	statedir.NewRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
@@ -75,7 +73,7 @@ func New(config Config) (*Executor, error) {
 	if err := openParts(e); err != nil {
 		return nil, errors.Join(err, e.broker.close())
 	}
-	e.Node = node.New(config.ofNode(runDir), node.Parts{
+	e.Node = node.New(nodeConfig(config, runDir), node.Parts{
 		Logger: e.logger, Broker: e.broker, Cgroups: groups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
 		Layers: e.layers, Images: e.images, Processors: e.processors,
 	})
@@ -87,7 +85,7 @@ func openParts(e *Executor) (err error) {
 	if e.layers, e.images, err = openStores(e.config, e.broker); err != nil {
 		return err
 	}
-	e.disks = &headroom.Guard{Node: e.config.Node, Room: e.room, RunDir: e.runDir, Logger: e.logger}
+	e.disks = &headroom.Guard{Node: e.config.NodeName, Room: e.room, RunDir: e.runDir, Logger: e.logger}
 	e.runtimes, e.processors = newRuntimes(e.config, e.runDir, e.broker), openProcessors(e.config)
 	e.inotify = inotify.New(workspace.MaxDirs)
 	return nil
@@ -101,42 +99,10 @@ func newRuntimes(config Config, runDir string, by programs.Requests) *host.Host 
 		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)))
 }
 
-// check returns the configuration with its defaults and absolute paths, or the reason why this host cannot have it.
-func (c Config) check() (Config, error) {
-	given := c.MaxSandboxes != 0
-	c = c.complete()
-	var err error
-	if c.MaxSandboxes, err = c.sandboxBound(given); err != nil {
-		return c, err
-	}
-	return c.checkPower()
-}
-
-// checkPower is check for the part of the configuration that a broker has.
-func (c Config) checkPower() (_ Config, err error) {
-	c = c.completePower()
-	if c.All, err = c.All.Complete(); err != nil {
-		return c, err
-	}
-	for _, path := range []string{c.InitPath, c.LauncherPath} {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return c, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
-		}
-	}
-	if err := lsm.CheckLabels(c.AppArmorProfile, c.SELinux); err != nil {
-		return c, err
-	}
-	if c.StateDir, err = filepath.Abs(c.StateDir); err != nil {
-		return c, fmt.Errorf("finding the state directory: %w", err)
-	}
-	c.Packages = c.Packages.Complete(c.StateDir)
-	return c, nil
-}
-
-// ofNode returns the settings that the node has of the configuration.
-func (c Config) ofNode(runDir string) node.Config {
+// nodeConfig returns the settings that the node has of the configuration.
+func nodeConfig(c Config, runDir string) node.Config {
 	return node.Config{
-		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, Dirs: statedir.Dirs{State: c.StateDir, Run: runDir}, HostPaths: c.HostPaths,
+		Name: c.NodeName, StateDir: c.StateDir, RunDir: runDir, Dirs: statedir.Dirs{State: c.StateDir, Run: runDir}, HostPaths: c.HostPaths,
 		MaxSandboxes: c.MaxSandboxes, MaxCreates: c.MaxCreates, MaxQueue: c.MaxQueue, MaxExecutions: c.MaxExecutions, All: c.All, Packages: c.Packages,
 	}
 }
@@ -152,11 +118,6 @@ func openStores(config Config, by broker.Broker) (*layers.Store, *images.Store, 
 	c.Logger, c.Programs, c.Files = config.Logger, programs.Unpackers{By: by}, by
 	images, err := images.Open(c)
 	return packages, images, err
-}
-
-// imagesDir is where unpacked images are.
-func (c Config) imagesDir() string {
-	return cmp.Or(c.Images.Dir, filepath.Join(c.StateDir, statedir.Images))
 }
 
 // openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.

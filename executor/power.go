@@ -43,7 +43,7 @@ func (c Config) openPower(user int) (*Power, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := config.openCgroups()
+	groups, err := openCgroups(config)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c Config) layOut(runDir string, user int) error {
 }
 
 // openCgroups finds the cgroups of the node, whose sandboxes have the bounds of the configuration.
-func (c Config) openCgroups() (*cgroup.Manager, error) {
+func openCgroups(c Config) (*cgroup.Manager, error) {
 	groups, err := cgroup.Open(statedir.CgroupName(c.StateDir))
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ type brokerage struct {
 }
 
 // reachBroker returns the broker at the other end of the socket, or one in this process.
-func (c Config) reachBroker(groups *cgroup.Manager) (brokerage, error) {
+func reachBroker(c Config, groups *cgroup.Manager) (brokerage, error) {
 	if c.Broker != nil {
 		return brokerage{Broker: wire.NewClient(c.Broker, groups, child.End)}, nil
 	}

@@ -130,7 +130,7 @@ func (n *privateNode) remove(ctx context.Context) {
 func nodeConfig(stateDir string, logger *slog.Logger) (executor.Config, error) {
 	binaries, err := findBinaries()
 	return executor.Config{
-		StateDir: stateDir, Node: localNode, Version: version, Logger: logger,
+		StateDir: stateDir, NodeName: localNode, Version: version, Logger: logger,
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
 	}, err
 }

@@ -205,7 +205,7 @@ func (f *nodeFlags) config(a *app, logger *slog.Logger, node string) (executor.C
 	if c.Images, err = f.images.config(); err != nil {
 		return c, err
 	}
-	c.RunDir, c.Node, c.StayAwake, c.Tasks = f.runDir, node, f.stayAwake, f.tasks
+	c.RunDir, c.NodeName, c.StayAwake, c.Tasks = f.runDir, node, f.stayAwake, f.tasks
 	c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 	c.All = budget.Bounds{Memory: memory, PIDs: f.totalPIDs, Overcommit: f.overcommit}
 	c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux

@@ -190,7 +190,7 @@ func Logger(t testing.TB) *slog.Logger {
 func Config(t testing.TB, b Binaries) executor.Config {
 	t.Helper()
 	return executor.Config{
-		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher, UnpackerPath: b.Unpacker,
+		StateDir: t.TempDir(), NodeName: "test", InitPath: b.Init, LauncherPath: b.Launcher, UnpackerPath: b.Unpacker,
 		PluginDir: b.PluginDir, Tasks: true, Logger: Logger(t),
 		RuntimeStart: Moment(t, host.DefaultStartTimeout), RuntimeCall: Moment(t, host.DefaultCallTimeout),
 		All: budget.Bounds{Overcommit: budget.MaxOvercommit}, // crowds of sandboxes that use little
