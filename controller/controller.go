@@ -20,9 +20,6 @@ import (
 	"github.com/yurtrun/yurt/internal/turns"
 )
 
-// SessionLabel is the label of a sandbox that names the session that owns it.
-const SessionLabel = yurt.SessionLabel
-
 // Config holds the settings and parts of a [Controller]. Store and Placer are required.
 type Config struct {
 	Store  contract.Store

@@ -9,6 +9,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
+// storedAtOnce is how many creates the store carries out at once.
+const storedAtOnce = 8
+
 // stopRetry is when a create that a controller refuses at its end may come again: the next one serves by then.
 const stopRetry = 2 * time.Second
 

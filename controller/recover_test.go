@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 )
 
 func TestRecoverKeepsWhatLives(t *testing.T) {
@@ -85,7 +84,7 @@ func TestRecoverInterruptedCreation(t *testing.T) {
 		if err := w.store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.node.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: s.SandboxID, Labels: map[string]string{controller.SessionLabel: s.ID}})
+		_, err := w.node.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: s.SandboxID, Labels: map[string]string{yurt.SessionLabel: s.ID}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +98,7 @@ func TestRecoverSandboxWithoutSession(t *testing.T) {
 	w.create(yurt.ModePersistent) // of which the store knows, so that it is the right one
 	w.restart(func() {
 		for _, owner := range []string{"ses_unknown", ""} {
-			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Labels: map[string]string{controller.SessionLabel: owner}}
+			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Labels: map[string]string{yurt.SessionLabel: owner}}
 			if _, err := w.node.CreateSandbox(t.Context(), spec); err != nil {
 				t.Fatal(err)
 			}

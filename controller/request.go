@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -87,6 +88,15 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Template: template.ForSession(), Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), Owner: c.life.ID, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil
+}
+
+// inField says of which field of the input a coded error is.
+func inField(err error, field string) error {
+	var coded *yurt.Error
+	if errors.As(err, &coded) && coded.Code != yurt.CodeUnavailable { // which is no fault of the field's
+		return yurt.FieldErrorf(coded.Code, field, "%s", coded.Message)
+	}
+	return err
 }
 
 func validateCreate(req CreateSessionRequest) error {

@@ -307,7 +307,7 @@ func TestTemplateDefaults(t *testing.T) {
 		t.Errorf("lifetime %s, idle timeout %s", s.Timeout, s.IdleTimeout)
 	}
 	spec, _ := w.node.Spec(s.SandboxID)
-	if spec.Resources != s.Resources || spec.Env["A"] != "b" || spec.Labels[controller.SessionLabel] != s.ID {
+	if spec.Resources != s.Resources || spec.Env["A"] != "b" || spec.Labels[yurt.SessionLabel] != s.ID {
 		t.Errorf("the sandbox was made from %+v", spec)
 	}
 	_, err = w.Execute(t.Context(), s.ID, execution.Request{Code: "x", Language: "python"})

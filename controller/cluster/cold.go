@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/contract"
 )
 
@@ -56,7 +55,7 @@ func (c *colds) hold() bool {
 // node cannot make the sandbox, another one is asked.
 func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints contract.Hints, trace *trace) (yurt.Sandbox, error) {
 	defer p.colds.begin()()
-	slot := spec.Labels[controller.SessionLabel]
+	slot := spec.Labels[yurt.SessionLabel]
 	if slot == "" {
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeInternal, "a sandbox without a session cannot be started")
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/contract"
 )
 
@@ -27,7 +26,7 @@ func TestSlotIsMoved(t *testing.T) {
 		w := newWorld(t, "a", "bb")
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "it knows no such slot") })
 		asked := spec()
-		slot := asked.Labels[controller.SessionLabel]
+		slot := asked.Labels[yurt.SessionLabel]
 		begun := time.Now()
 		time.AfterFunc(20*time.Second, func() {
 			w.mu.Lock()
@@ -54,7 +53,7 @@ func TestSlotFails(t *testing.T) {
 		w := newWorld(t, "a")
 		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "it knows no such slot") })
 		asked := spec()
-		slot := asked.Labels[controller.SessionLabel]
+		slot := asked.Labels[yurt.SessionLabel]
 		begun := time.Now()
 		time.AfterFunc(5*time.Second, func() {
 			w.mu.Lock()

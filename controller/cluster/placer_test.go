@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
@@ -109,7 +108,7 @@ func template() yurt.Template { return nodetest.Templates()[0] }
 func spec() yurt.SandboxSpec {
 	return yurt.SandboxSpec{
 		ID: yurt.NewSandboxID(), Template: template(), Resources: yurt.DefaultResources(),
-		Env: map[string]string{"SECRET": "s3cret"}, Labels: map[string]string{controller.SessionLabel: yurt.NewSessionID()},
+		Env: map[string]string{"SECRET": "s3cret"}, Labels: map[string]string{yurt.SessionLabel: yurt.NewSessionID()},
 	}
 }
 
@@ -207,7 +206,7 @@ func (n *node) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID s
 	n.world.mu.Lock()
 	order, ok := n.world.slots[slotID]
 	n.world.mu.Unlock()
-	if !ok || order.SessionID != spec.Labels[controller.SessionLabel] || !order.Once {
+	if !ok || order.SessionID != spec.Labels[yurt.SessionLabel] || !order.Once {
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxFailed, "slot %s is %+v", slotID, order)
 	}
 	n.mu.Lock()
@@ -269,7 +268,7 @@ func TestPlace(t *testing.T) {
 		if err := w.placer.Release(t.Context(), yurt.Session{ID: "ses_warm", Placement: yurt.Placement{Kind: yurt.PlacementWarm}}); err != nil || w.open() != 1 {
 			t.Errorf("releasing a warm session: %v", err)
 		}
-		if err := w.placer.Release(t.Context(), yurt.Session{ID: sandbox.Labels[controller.SessionLabel], Placement: p}); err != nil || w.open() != 0 {
+		if err := w.placer.Release(t.Context(), yurt.Session{ID: sandbox.Labels[yurt.SessionLabel], Placement: p}); err != nil || w.open() != 0 {
 			t.Errorf("releasing a cold one: %v", err)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/controller/contract"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
@@ -330,7 +329,7 @@ func pooled(name string, least, most int) yurt.Template {
 func sessionOf(t yurt.Template) yurt.SandboxSpec {
 	return yurt.SandboxSpec{
 		ID: yurt.NewSandboxID(), Template: t, Resources: yurt.DefaultResources(),
-		Labels: map[string]string{controller.SessionLabel: yurt.NewSessionID()},
+		Labels: map[string]string{yurt.SessionLabel: yurt.NewSessionID()},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi/internal/param"
 	"github.com/yurtrun/yurt/controller/internal/strictjson"
-	"github.com/yurtrun/yurt/controller/internal/wholebody"
+	"github.com/yurtrun/yurt/internal/wholebody"
 )
 
 const (

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/controllertest"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/contexts"
 	"github.com/yurtrun/yurt/controller/httpapi/fleet"
@@ -41,7 +42,7 @@ func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 	s := &server{logs: &nodetest.Logs{}}
 	metrics := prometheus.NewRegistry()
 	logger := slog.New(slog.NewTextHandler(s.logs, nil))
-	s.ctl, s.node = nodetest.Controller(t, func(c *controller.Config) { c.Logger, c.Metrics = logger, metrics })
+	s.ctl, s.node = controllertest.New(t, func(c *controller.Config) { c.Logger, c.Metrics = logger, metrics })
 	config := httpapi.Config{
 		Controller: s.ctl, Version: "1.2.3", Commit: "abc", Logger: logger, Metrics: metrics, Heartbeat: time.Hour,
 		ParseTemplateJSON: parseJSON, ParseTemplateHCL: parseHCL, Extensions: []httpapi.Extension{contexts.Operations(s.ctl), fleet.Operations(s.ctl)},

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/controllertest"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
 )
@@ -27,7 +28,7 @@ type world struct {
 func newWorld(t testing.TB, changes ...func(*mcp.Config)) *world {
 	t.Helper()
 	w := &world{}
-	w.ctl, w.node = nodetest.Controller(t)
+	w.ctl, w.node = controllertest.New(t)
 	config := mcp.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Version: "1.2.3"}
 	for _, change := range changes {
 		change(&config)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/internal/strictjson"
-	"github.com/yurtrun/yurt/controller/internal/wholebody"
+	"github.com/yurtrun/yurt/internal/wholebody"
 )
 
 // maxBody bounds a JSON body, in bytes, as that of the API of Yurt is.

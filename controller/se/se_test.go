@@ -17,6 +17,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/controllertest"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/se"
 )
@@ -34,7 +35,7 @@ type world struct {
 func newWorld(t testing.TB, defaults se.Defaults) *world {
 	t.Helper()
 	w := &world{}
-	w.ctl, w.node = nodetest.Controller(t)
+	w.ctl, w.node = controllertest.New(t)
 	api, err := se.New(se.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Defaults: defaults})
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func Directions() []Direction {
 		{"executor/disk/loop", nil, lean},
 		{"executor/seccomp", nil, lean},
 		{"controller", []string{".", "access", "controller/contract", "controller/execution", "controller/fleet", "controller/internal/clock", "controller/internal/life", "controller/internal/optional", "controller/internal/reach", "controller/lease", "internal/httpcode", "internal/suggest", "internal/tracing", "internal/turns"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
-		{"controller/...", []string{".", "access", "controller/...", "hcl", "internal/httpcode", "internal/suggest", "internal/tracing", "internal/wholenumber"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
+		{"controller/...", []string{".", "access", "controller/...", "hcl", "internal/httpcode", "internal/suggest", "internal/tracing", "internal/wholebody", "internal/wholenumber"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"controller/contract", []string{"."}, "stores, nodes and placers are described in the values of the domain alone"},
 		{"controller/execution", []string{".", "access", "controller/contract", "controller/internal/...", "internal/tracing"}, "executions know sessions as records; those who make and end sessions are above them"},
 		{"controller/fleet", []string{".", "access", "controller/contract", "controller/internal/...", "internal/suggest"}, "the fleet reaches sessions and executions through interfaces of its own"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/controllertest"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/httpapi/fleet"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
@@ -31,7 +32,7 @@ type server struct {
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{}
-	s.ctl, s.node = nodetest.Controller(t)
+	s.ctl, s.node = controllertest.New(t)
 	api, err := httpapi.New(httpapi.Config{Controller: s.ctl, Extensions: []httpapi.Extension{fleet.Operations(s.ctl)}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-package nodetest
+// Package controllertest runs a controller for tests of its transports: on a store in a file, and a node without sandboxes.
+package controllertest
 
 import (
 	"context"
@@ -11,17 +12,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
-// readyLimit is how long a controller on a node of this package may take to get ready.
+// readyLimit is how long a controller may take to get ready.
 const readyLimit = 10 * time.Second
 
-// Controller runs a controller that is ready, on a store and a node of its own, for as long as the test. A change may replace the
+// New runs a controller that is ready, on a store and a node of its own, for as long as the test. A change may replace the
 // logger and the registry of its metrics. The node is released before the controller ends, so that executions that block end.
-func Controller(t testing.TB, changes ...func(*controller.Config)) (*controller.Controller, *Node) {
+func New(t testing.TB, changes ...func(*controller.Config)) (*controller.Controller, *nodetest.Node) {
 	t.Helper()
-	node := New()
+	node := nodetest.New()
 	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +34,7 @@ func Controller(t testing.TB, changes ...func(*controller.Config)) (*controller.
 		}
 	})
 	config := controller.Config{
-		Store: store, Placer: node.Placer(), Templates: Templates(), Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+		Store: store, Placer: node.Placer(), Templates: nodetest.Templates(), Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
 	}
 	for _, change := range changes {
 		change(&config)
