@@ -6,6 +6,7 @@
 // the code inside the sandbox and writes the result envelope; it ends with imports.mjs, as
 // kernel.mjs does. [HarnessPlan] lends it to languages that become JavaScript.
 //
-// A kernel is kernel.mjs, which keeps state: cell.mjs makes the declarations at the top level of
-// code last, and interrupter.cjs ends code that does not yield to an interrupt.
+// A kernel is kernel.mjs, which takes requests and runs cells. compile.mjs makes a script of a cell, for which cell.mjs makes the
+// declarations at its top level last. names.mjs sets global names, errors.mjs shows errors, output.mjs and stdin.mjs have the streams,
+// and interrupts.mjs, with interrupter.cjs for code that does not yield, ends a running cell.
 package javascript

@@ -17,88 +17,51 @@
 import fs from "node:fs";
 import Module, { createRequire, isBuiltin } from "node:module";
 import net from "node:net";
-import os from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import util from "node:util";
 import vm from "node:vm";
-import { Worker } from "node:worker_threads";
-import { rewrite } from "./cell.mjs";
-import { parse as parseCode } from "./syntax.mjs";
+import { compile } from "./compile.mjs";
 import { complete, inspect } from "./complete.mjs";
 import { bundleOf, newDisplay } from "./display.mjs";
-import { original, remember, traceStacks } from "./places.mjs";
-import { importer, requireFrom } from "./reload.mjs";
-
-const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
-const { decorateErrorStack } = createRequire(import.meta.url)("internal/util");
+import { Interrupted, explain as explainError, report, shorten } from "./errors.mjs";
+import { Exited, ended, exitNow, ownExit, ownSignals, running, watchForInterrupts } from "./interrupts.mjs";
+import { furnish, guard, main, makeWritable } from "./names.mjs";
+import { CONTROL, mendStreams, write, writeAtOnce } from "./output.mjs";
+import { traceStacks } from "./places.mjs";
+import { importer } from "./reload.mjs";
+import { input, ownStdin, stdin } from "./stdin.mjs";
 
 // Copies of names that user code may replace, as test libraries do.
-const { Atomics, Buffer, JSON, Map, Promise, Reflect, process, setImmediate, setTimeout } = globalThis;
+const { Buffer, JSON, Map, Promise, process, setImmediate } = globalThis;
 const { parse, stringify } = JSON;
-const { open, readFileSync, writeSync } = fs;
+const { open, readFileSync } = fs;
 const { Socket } = net;
 const { emit, on } = Socket.prototype;
-const reallyExit = process.reallyExit;
 
 const HERE = process.argv[2];
 const importCurrent = importer(importFrom);
 const typescript = process.argv[3] ? new (await import("./typescript.mjs")).TypeScript(process.argv[3], importCurrent) : null;
 const REQUESTS = path.join(HERE, "requests");
-const WORKSPACE = process.cwd();
-const META = "globalThis[Symbol.for('yurt.meta')]";
-const CONTROL = 3;
 
 const MAX_MESSAGE = 16000; // characters
-const MAX_FRAMES = 200;
-const MAX_CLOSING = 1000; // ms
 const MAX_DISPLAY_ID = 100; // characters
 
 const EXIT_FAILED = 1;
 const EXIT_INTERRUPTED = 130;
 
-// Indices in the memory shared with interrupter.cjs.
-const NEVER = 2;
-const EXITING = 3;
-
 const nothing = Symbol("no value");
-
-class Interrupted extends Error {}
-
-// Exited ends an execution that called process.exit.
-class Exited extends Error {
-  constructor(code) {
-    super();
-    this.code = code;
-  }
-}
 
 const kernel = {
   current: null, // id of the last request
   answer: null, // the last done, with its mark
-  fail: null, // ends the running execution with an error
   count: 0,
   waiting: [], // lines with requests
-  exit: null, // the code of an execution that exits
   constants: new Set(), // names of constant global variables
   busy: false,
-  shared: new Int32Array(new SharedArrayBuffer(16)),
 };
 
 // --- messages to the host ------------------------------------------------------------
-
-function write(fd, text) {
-  let data = Buffer.from(text);
-  while (data.length > 0) {
-    try {
-      data = data.subarray(writeSync(fd, data));
-    } catch (error) {
-      if (error.code === "EAGAIN") continue;
-      if (fd === CONTROL) throw error;
-      return; // the code has closed its standard output or error
-    }
-  }
-}
 
 function reply({ message, mark }) {
   write(1, mark);
@@ -130,7 +93,7 @@ function broken(error) {
     const message = `{"id":"${kernel.current}","done":{"exit_code":${EXIT_FAILED},"execution_count":${kernel.count},"exiting":true,"broken":${stringify(cause)}}}\n`;
     reply({ message, mark: markOf(kernel.current) });
   } finally {
-    Reflect.apply(reallyExit, process, [EXIT_FAILED]); // the host reports an exit without a "done", too
+    exitNow(EXIT_FAILED); // the host reports an exit without a "done", too
   }
 }
 
@@ -224,7 +187,7 @@ async function answer(request) {
       envelope = stringify({ error: explain(error) });
     }
   }
-  kernel.fail = null;
+  running.fail = null;
   process.exitCode = undefined;
   restore();
   finish(code, envelope, false);
@@ -266,46 +229,13 @@ function prepare(request) {
   };
 }
 
-// input opens the stdin of the request as descriptor 0 and process.stdin. The system opens
-// the lowest free descriptor.
-function input(data) {
-  if (stdin.empty && data.length === 0) return;
-  let file = "/dev/null";
-  if (data.length > 0) {
-    file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "yurt-stdin-")), "stdin");
-    fs.writeFileSync(file, data);
-  }
-  try {
-    fs.closeSync(0);
-  } catch {
-    // The code has closed it.
-  }
-  fs.openSync(file);
-  if (data.length > 0) fs.rmSync(path.dirname(file), { recursive: true });
-  stdin.empty = data.length === 0;
-  if (stdin.stream && !stdin.stream.closed) stdin.closing = closing(stdin.stream);
-  stdin.stream = null;
-}
-
-// closing ends an earlier process.stdin and waits for it: it may still read from the descriptor, which the
-// next execution uses.
-function closing(stream) {
-  return new Promise((resolve) => {
-    stream.once("close", resolve);
-    setTimeout(resolve, MAX_CLOSING).unref();
-    stream.destroy();
-  });
-}
-
-const stdin = { empty: false, stream: null, closing: null };
-
 // --- running a cell -----------------------------------------------------------------
 
 // run resolves to the value of the code's last expression, and the envelope of its handler's
 // result, or null if no handler was called. It also fails with an uncaught error of that time.
 function run(source, handler) {
   return new Promise((resolve, reject) => {
-    kernel.fail = reject;
+    running.fail = reject;
     settle(source, handler, resolve, reject);
   });
 }
@@ -327,9 +257,9 @@ function settled() {
 }
 
 async function evaluate(source, filename, handler) {
-  const ours = kernel.fail;
-  const { code, before, names, valued, defined, constants, assigned } = await compile(source, filename, handler?.name);
-  if (kernel.fail !== ours) throw new Interrupted(); // interrupted while esbuild read the code
+  const ours = running.fail;
+  const { code, before, names, valued, defined, constants, assigned } = await compile(source, filename, handler?.name, typescript);
+  if (running.fail !== ours) throw new Interrupted(); // interrupted while esbuild read the code
   for (const name of names) makeWritable(name);
   guard([...assigned].filter((name) => kernel.constants.has(name) && !names.has(name)));
   for (const name of names) kernel.constants.delete(name);
@@ -384,121 +314,10 @@ async function callDefined({ name, timeout, memory_mb }) {
 
 const CALL = "node:yurt"; // stack traces omit it
 
-// Refused says why and where code does not compile: line and column from 1.
-class Refused extends Error {
-  constructor(message, filename, source, line, column) {
-    super(`${filename}:${line}:${column}: ${message}`);
-    this.place = `${filename}:${line}:${column}`;
-    this.shown = `${this.place}\n${source.split("\n")[line - 1]}\n${" ".repeat(column - 1)}^\n\nSyntaxError: ${message}\n`;
-  }
-}
-
-// compile returns the script of a cell in the form of rewrite.
-async function compile(source, filename, handler) {
-  let [code, find, made] = [asExpression(source), null, null];
-  if (typescript) {
-    const erased = await typescript.erase(code, filename, Refused);
-    ({ code, find, made } = erased);
-  }
-  try {
-    const cell = rewrite(code, META, handler, made);
-    const before = original(code, cell.edits);
-    const lines = code.split(/\r\n|[\n\r\u2028\u2029]/).length;
-    remember(filename, find ? (line, column) => find(...before(line, column)) : before, lines + 1);
-    return cell;
-  } catch (error) {
-    if (!(error instanceof SyntaxError) || !error.loc) throw error;
-    return compileAsItIs(code, filename, error, find);
-  }
-}
-
-// asExpression makes a cell that is only an object, { a: 1 }, an expression and not a block.
-function asExpression(source) {
-  if (!/^\s*\{/.test(source) || !/\}\s*$/.test(source)) return source;
-  try {
-    parseCode(`(${source})`);
-    return `(${source})`;
-  } catch {
-    return source;
-  }
-}
-
-// compileAsItIs compiles syntax that V8 knows and the parser does not.
-function compileAsItIs(source, filename, error, find) {
-  try {
-    new vm.Script(source, { filename });
-    if (find) remember(filename, find);
-    return { code: source, before: "", names: new Set(), valued: true, defined: false, constants: [], assigned: [] };
-  } catch {
-    const [line, column] = [error.loc.line, error.loc.column + 1];
-    throw new Refused(reason(source, error), filename, source, ...(find ? find(line, column) : [line, column]));
-  }
-}
-
-// reason is V8's message about wrong code, which says more than the parser's.
-function reason(source, error) {
-  if (source.trimEnd().length <= error.pos) return "Unexpected end of input";
-  if (!/^\s*(import|export)\b/m.test(source)) {
-    try {
-      new vm.Script(`(async () => {${source}\n})`);
-    } catch ({ message }) {
-      return message;
-    }
-  }
-  return error.message.replace(/ \(\d+:\d+\)$/, "");
-}
-
-// makeWritable lets code declare a name that is an accessor, such as crypto. It also defines a new name,
-// so that guard can change it.
-function makeWritable(name) {
-  const there = Object.getOwnPropertyDescriptor(globalThis, name);
-  if (!there || (there.configurable && !("value" in there))) {
-    Object.defineProperty(globalThis, name, { value: undefined, writable: true, enumerable: true, configurable: true });
-  }
-}
-
-// guard makes assignments to the global variables fail.
-function guard(names) {
-  for (const name of names) {
-    const there = Object.getOwnPropertyDescriptor(globalThis, name);
-    if (!there?.configurable || !("value" in there)) continue;
-    const { value } = there;
-    Object.defineProperty(globalThis, name, { get: () => value, set: refuseAssignment, enumerable: true, configurable: true });
-  }
-}
-
-function refuseAssignment() {
-  throw new TypeError("Assignment to constant variable.");
-}
-
 // importCell imports the module that a cell names, from the working directory.
 function importCell(name, attributes) {
   return typescript ? typescript.import(main(), name, attributes) : importCurrent(main(), name, attributes);
 }
-
-// main is the path of the code for imports: the code behaves as if it were in the working
-// directory.
-function main() {
-  return path.join(process.cwd(), "main.js");
-}
-
-// furnish sets the names of the top level, such as require, for the present working directory.
-function furnish() {
-  const file = main();
-  if (globalThis[Symbol.for("yurt.meta")]?.filename === file) return;
-  globalThis[Symbol.for("yurt.meta")] = { url: pathToFileURL(file).href, filename: file, dirname: path.dirname(file) };
-  const module = { exports: {}, id: ".", filename: file, loaded: false, children: [], paths: [] };
-  const own = { require: requireFrom(file), module, exports: module.exports, __filename: file, __dirname: path.dirname(file) };
-  own.require.main = module;
-  for (const [name, value] of Object.entries(own)) {
-    const there = Object.getOwnPropertyDescriptor(globalThis, name);
-    if (there && there.value !== furnished[name]) continue; // the code has replaced it
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
-    furnished[name] = value;
-  }
-}
-
-const furnished = {};
 
 // --- outcomes -----------------------------------------------------------------------
 
@@ -508,7 +327,7 @@ function show(bundle, how) {
   if (how.display_id?.length > MAX_DISPLAY_ID || /\p{Cc}/u.test(how.display_id ?? "")) {
     throw new TypeError(`a display_id has at most ${MAX_DISPLAY_ID} characters, and no control characters`);
   }
-  if (kernel.fail) write(CONTROL, stringify({ id: kernel.current, display: { data: bundle, ...how } }) + "\n");
+  if (running.fail) write(CONTROL, stringify({ id: kernel.current, display: { data: bundle, ...how } }) + "\n");
 }
 
 // jsonIn returns the JSON of the list or object in an envelope, or null.
@@ -516,148 +335,22 @@ function jsonIn(value, envelope) {
   return typeof value === "object" && value !== null && envelope.startsWith('{"result":') && !envelope.startsWith('{"result":null') ? envelope.slice(10, -1) : null;
 }
 
+// explain shows an error of any kind and returns its envelope.
+function explain(error, before) {
+  if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
+  return explainError(error, before);
+}
+
 function complain(error) {
   explain(error, "the value is shown as Node prints it, since its own representation failed: ");
 }
 
-// explain shows an error of any kind and returns its envelope.
-function explain(error, before = "Uncaught ") {
-  if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
-  if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
-  if (error instanceof Refused) return report(error.shown, "SyntaxError", error.message, [error.place]);
-  try {
-    if (error instanceof SyntaxError) decorateErrorStack(error); // adds the place in an imported file
-    if (error === null || typeof error !== "object") return report(`${before}${String(error)}\n`, "Error", String(error), []);
-    const type = String(error.name || error.constructor?.name || "Error");
-    const message = String(error.message ?? util.inspect(error));
-    const why = message === "fetch failed" && error.cause?.message ? `: ${error.cause.message}` : ""; // Node's own message gives no reason
-    return report(before + shorten(inFull(error)) + "\n", type, message + why, framesOf(error));
-  } catch {
-    return report(`${before}error that cannot be read\n`, "Error", "<the error cannot be read>", []);
-  }
-}
-
-// framesOf returns the user's lines of an error, outermost first, and then those of the errors in an AggregateError.
-function framesOf(error, depth = 0) {
-  const own = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
-  const lines = own.slice(0, MAX_FRAMES).reverse();
-  if (error.name !== "AggregateError" || !Array.isArray(error.errors) || depth > 10) return lines;
-  for (const inner of error.errors.slice(0, MAX_FRAMES)) {
-    if (lines.length >= MAX_FRAMES) break;
-    const isError = util.types.isNativeError(inner);
-    const text = isError ? `${inner.name}: ${inner.message}` : util.inspect(inner);
-    lines.push(`in the group: ${text.slice(0, MAX_MESSAGE)}`, ...(isError ? framesOf(inner, depth + 1) : []));
-  }
-  return lines.slice(0, MAX_FRAMES);
-}
-
-// inFull is the text of an error with its causes and properties, and only the user's frames.
-function inFull(error) {
-  const kept = [];
-  for (const line of util.inspect(error).split("\n")) {
-    if (!/^\s+at /.test(line) || isOwn(line)) kept.push(line);
-    else if (line.endsWith(" {")) kept[kept.length - 1] += " {"; // the error's properties follow
-  }
-  return kept.join("\n");
-}
-
-function report(shown, type, message, stacktrace) {
-  write(2, shown);
-  if (message.length > MAX_MESSAGE) message = message.slice(0, MAX_MESSAGE) + `… (${message.length} characters in all)`;
-  return { type, message, stacktrace };
-}
-
-function isOwn(line) {
-  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/")) return false;
-  return line.includes("<cell ") || line.includes(WORKSPACE + "/") || line.includes(process.cwd() + "/");
-}
-
-function shorten(text) {
-  return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(HERE + "/", "");
-}
-
-// --- events that can come at any time -----------------------------------------------
-
-function interrupt() {
-  Atomics.add(kernel.shared, 1, 1);
-  Atomics.notify(kernel.shared, 1);
-  clearAsyncIdStack(); // of the interrupted code
-  kernel.fail?.(ended());
-}
-
-// ended returns the reason of an execution that was broken off.
-function ended() {
-  if (kernel.exit === null) return new Interrupted();
-  const exited = new Exited(kernel.exit);
-  kernel.exit = null;
-  Atomics.store(kernel.shared, EXITING, 0);
-  return exited;
-}
-
-// exit ends the running execution at any point by the interrupt's signal, so that no catch of the code
-// sees it.
-function exit(code) {
-  kernel.exit = code;
-  process._exiting = false;
-  Atomics.store(kernel.shared, EXITING, 1);
-  process.kill(process.pid, "SIGINT");
-  for (;;) Atomics.wait(kernel.shared, NEVER, 0, 1000);
-}
-
 // uncaught gets each uncaught error, which belongs to the running execution.
 function uncaught(error) {
-  if (kernel.fail) kernel.fail(error);
+  if (running.fail) running.fail(error);
   else explain(error);
 }
 
-// ownSignals keeps SIGINT the kernel's, despite the code's listeners.
-function ownSignals() {
-  for (const event of ["newListener", "removeListener"]) {
-    for (const listener of process.rawListeners(event)) {
-      process.removeListener(event, listener);
-      process.on(event, (name, ...rest) => name === "SIGINT" || listener.call(process, name, ...rest));
-    }
-  }
-}
-
-function watchForInterrupts() {
-  const worker = new Worker(path.join(HERE, "interrupter.cjs"), { workerData: kernel.shared, env: {}, execArgv: [] });
-  worker.on("message", guarded(interrupt));
-  worker.unref();
-  Atomics.wait(kernel.shared, 0, 0);
-}
-
-// writeAtOnce makes output blocking. Node's pipes do not block: if one is full, output waits in memory,
-// which code that prints without a pause can exhaust, and writeSync and processes that inherit the
-// pipe fail.
-function writeAtOnce() {
-  for (const stream of streams) stream._handle?.setBlocking?.(true);
-}
-
-// mendStreams repairs streams that an interrupt ended in the middle of a write.
-function mendStreams() {
-  for (const stream of streams) {
-    const state = stream._writableState;
-    if (!state?.writing) continue;
-    state.writing = state.bufferProcessing = false;
-    state.length -= state.writelen;
-    state.writelen = 0;
-    stream.cork();
-    stream.uncork(); // writes the waiting output
-  }
-}
-
-const streams = [process.stdout, process.stderr];
-process.reallyExit = (code) => {
-  const status = Number(code ?? 0) & 0xff;
-  if (kernel.fail && kernel.exit === null) exit(status);
-  Reflect.apply(reallyExit, process, [status]);
-};
-Object.defineProperty(process, "stdin", {
-  configurable: true,
-  enumerable: true,
-  get: () => (stdin.stream ??= fs.createReadStream("", { fd: 0, autoClose: false })),
-});
 process.argv = [process.argv[0], ""];
 process.execArgv = [];
 traceStacks(HERE);
@@ -665,8 +358,10 @@ Object.defineProperty(globalThis, Symbol.for("yurt.constant"), { value: guard })
 Object.defineProperty(globalThis, "display", {
   value: newDisplay(show, (value) => jsonIn(value, valueEnvelope(value)), complain), writable: true, configurable: true, enumerable: false,
 });
+ownStdin();
+ownExit();
 ownSignals();
-watchForInterrupts();
+watchForInterrupts(guarded);
 writeAtOnce();
 process.on("uncaughtException", uncaught);
 process.on("unhandledRejection", (error) => {

@@ -22,7 +22,10 @@ var _ plugins.KernelPlanner = Runtime{}
 // PlanKernel implements [plugins.KernelPlanner] with the kernel of JavaScript, which has esbuild
 // take the types out of each cell.
 func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
-	plan := javascript.KernelPlan(req, req.Tools["esbuild"])
+	plan, err := javascript.KernelPlan(req, req.Tools["esbuild"])
+	if err != nil {
+		return plugins.KernelPlan{}, err
+	}
 	plan.Files = append(plan.Files,
 		plugins.File{Path: "maps.mjs", Data: maps, Mode: 0o644},
 		plugins.File{Path: "erase.mjs", Data: erase, Mode: 0o644},
