@@ -85,6 +85,7 @@ func submissions() []submission {
 
 // TestDocumentedRequests sends the documented requests verbatim, and similar ones.
 func TestDocumentedRequests(t *testing.T) {
+	t.Parallel()
 	_, server := serveProcess(t)
 	sessions := server.URL + "/api/v1/sessions"
 	status, session := send(t, "POST", sessions, documentedCreate)
@@ -112,6 +113,7 @@ func TestDocumentedRequests(t *testing.T) {
 // TestJavaScriptSubmissions: handlers of JavaScript, declared and exported, in the context and
 // in a fresh interpreter.
 func TestJavaScriptSubmissions(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	lasting := create(t, client, "javascript-basic")
 	for code, want := range map[string]string{
@@ -137,6 +139,7 @@ func TestJavaScriptSubmissions(t *testing.T) {
 
 // TestTypeScriptSubmissions: of TypeScript the compiled code says whether it only defines things.
 func TestTypeScriptSubmissions(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	session := create(t, client, "typescript-basic")
 	for code, want := range map[string]string{
@@ -163,6 +166,7 @@ func TestTypeScriptSubmissions(t *testing.T) {
 // TestLargeValues: the value of a last expression comes whole up to the limit, in a context and
 // from a fresh interpreter, and beyond it the answer says that it is left out.
 func TestLargeValues(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	for _, l := range []struct{ template, language, text, list string }{
 		{"python-basic", "python", "'x' * %d", "list(range(%d))"},
@@ -193,6 +197,7 @@ func TestLargeValues(t *testing.T) {
 
 // TestDeleteRaces: calls that come while a session is deleted succeed, or say that it has ended.
 func TestDeleteRaces(t *testing.T) {
+	t.Parallel()
 	_, server := serveProcess(t)
 	sessions := server.URL + "/api/v1/sessions"
 	for range 8 {

@@ -20,6 +20,7 @@ import (
 // After kill -9 and a restart, sessions are found again with their files, and an
 // execution that ran on meanwhile is all there.
 func TestKilledServerFindsItsSessionsAgain(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	stateDir := t.TempDir()
 	first := start(t, stateDir)
@@ -64,6 +65,7 @@ func TestKilledServerFindsItsSessionsAgain(t *testing.T) {
 
 // TestKilledExecutorFindsItsSessionsAgain: the broker starts it again, and the sessions go on with their files and executions.
 func TestKilledExecutorFindsItsSessionsAgain(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	stateDir := t.TempDir()
 	server := startAt(t, stateDir, freeAddress(t))
@@ -121,6 +123,7 @@ func freeAddress(t *testing.T) string {
 
 // A sandbox that dies while no server runs ends its session with a reason.
 func TestSessionThatLostItsSandboxEndsWithAReason(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	stateDir := t.TempDir()
 	first := start(t, stateDir)
@@ -146,6 +149,7 @@ func TestSessionThatLostItsSandboxEndsWithAReason(t *testing.T) {
 
 // Ctrl-C ends the sessions too, and everything that runs in them.
 func TestStoppedServerLeavesNothing(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	stateDir := t.TempDir()
 	server := start(t, stateDir)

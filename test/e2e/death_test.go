@@ -13,7 +13,8 @@ import (
 // TestSessionWhoseSandboxDies kills the first process of a sandbox, as the host does
 // that is out of memory.
 func TestSessionWhoseSandboxDies(t *testing.T) {
-	client := serve(t)
+	t.Parallel()
+	client, _ := serveProcess(t)
 	session := create(t, client, "shell-basic")
 	started, err := client.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "sleep 1000"}})
 	if err != nil {

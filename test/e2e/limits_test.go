@@ -68,6 +68,7 @@ func limited(t *testing.T, client *yurtclient.Client, resources yurtclient.Resou
 }
 
 func TestDiskLimitHolds(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	session := limited(t, client, yurtclient.Resources{Disk: 4 << 20})
 	result := execute(t, client, session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "head -c 16777216 /dev/zero > big"}})
@@ -78,6 +79,7 @@ func TestDiskLimitHolds(t *testing.T) {
 }
 
 func TestProcessLimitHolds(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	session := limited(t, client, yurtclient.Resources{PIDs: 20})
 	result := execute(t, client, session.ID, yurtclient.ExecuteRequest{Language: "python", Code: `import os, signal, time
@@ -113,6 +115,7 @@ func TestCPULimitHolds(t *testing.T) {
 }
 
 func TestSessionsRunOut(t *testing.T) {
+	t.Parallel()
 	client := serve(t)
 	idle := create(t, client, "shell-basic", func(r *yurtclient.CreateSessionRequest) { r.IdleTimeout = yurt.Duration(time.Second) })
 	old := create(t, client, "shell-basic", func(r *yurtclient.CreateSessionRequest) { r.Timeout = yurt.Duration(time.Second) })

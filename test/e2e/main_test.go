@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +29,56 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "building what the tests run: %v\n%s", err, out)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := common.stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "ending the server that tests had in common: %v\n", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is a server that tests have in common: a server of its own costs each of them seconds.
+type shared struct {
+	mu     sync.Mutex
+	server *devserver.Server // nil before the first test that asks
+	dir    string
+
+	clients sync.Map // of it
+}
+
+//nolint:gochecknoglobals // tests have the server in common, and TestMain ends it
+var common shared
+
+// start starts the server unless it runs, and returns it.
+func (s *shared) start(program string) (*devserver.Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server != nil {
+		return s.server, nil
+	}
+	dir, err := os.MkdirTemp("", "yurt-e2e-")
+	if err != nil {
+		return nil, err
+	}
+	server, err := devserver.Start(context.Background(), program, dir, "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s.server, s.dir = server, dir
+	return server, nil
+}
+
+// stop ends the server, which must leave no remains.
+func (s *shared) stop() error {
+	if s.server == nil {
+		return nil
+	}
+	err := s.server.Stop()
+	left, lookErr := leftovers.Gone(context.Background(), s.dir, 5*time.Second)
+	if left.Count() > 0 {
+		lookErr = errors.Join(lookErr, fmt.Errorf("this is left:\n%s", left))
+	}
+	return errors.Join(err, lookErr, os.RemoveAll(s.dir))
 }
 
 // needsSandboxes is called first by every test here.
@@ -51,14 +102,25 @@ func binary(t *testing.T, name string) string {
 	return path
 }
 
-// serve starts a server that ends with the test, and returns a client of it.
+// serve returns a client of the server that tests have in common. It is for tests that look at sessions of their own alone.
 func serve(t *testing.T) *yurtclient.Client {
 	t.Helper()
-	client, _ := serveProcess(t)
+	needsSandboxes(t)
+	server, err := common.start(binary(t, "yurt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(server.LogTail())
+		}
+	})
+	client := connect(t, server)
+	common.clients.Store(client, true)
 	return client
 }
 
-// serveProcess is serve for tests that look at the server's process too. When the test ends, so
+// serveProcess starts a server for tests that look at its process, or at all of its sessions. When the test ends, so
 // does the server, which must leave no remains.
 func serveProcess(t *testing.T) (*yurtclient.Client, *devserver.Server) {
 	t.Helper()
@@ -88,7 +150,7 @@ func connect(t *testing.T, server *devserver.Server) *yurtclient.Client {
 	return contract.Client(t, server.URL)
 }
 
-// create makes a persistent session.
+// create makes a persistent session. On the server that tests have in common it ends with the test.
 func create(t *testing.T, client *yurtclient.Client, template string, change ...func(*yurtclient.CreateSessionRequest)) yurt.Session {
 	t.Helper()
 	req := yurtclient.CreateSessionRequest{TemplateID: template, Mode: yurt.ModePersistent}
@@ -99,7 +161,21 @@ func create(t *testing.T, client *yurtclient.Client, template string, change ...
 	if err != nil {
 		t.Fatalf("creating a session: %v", err)
 	}
+	if _, is := common.clients.Load(client); is {
+		t.Cleanup(func() { end(t, client, session.ID) })
+	}
 	return session
+}
+
+// end ends a session that has not ended.
+func end(t *testing.T, client *yurtclient.Client, session string) {
+	t.Helper()
+	_, err := client.EndSession(context.WithoutCancel(t.Context()), session)
+	switch yurt.CodeOf(err) {
+	case "", yurt.CodeSessionEnded:
+	default:
+		t.Errorf("ending a session: %v", err)
+	}
 }
 
 // shell runs a shell line and wants it to succeed.

@@ -12,6 +12,7 @@ import (
 
 // TestPhasesAhead: the first event of an execution says whether its code is compiled first.
 func TestPhasesAhead(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	client := serve(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

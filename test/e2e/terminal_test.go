@@ -33,6 +33,7 @@ func screen(ctx context.Context, t *testing.T, terminal *yurtclient.Terminal, te
 }
 
 func TestTerminalOfASession(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	client := serve(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -77,6 +78,7 @@ func TestTerminalOfASession(t *testing.T) {
 
 // TestShellCommand runs yurt session shell at a terminal, as a person does.
 func TestShellCommand(t *testing.T) {
+	t.Parallel()
 	needsSandboxes(t)
 	client, server := serveProcess(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
