@@ -206,6 +206,11 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 	if err != nil {
 		return nil, err
 	}
+	s.source = source
+	s.beside = append(s.beside, func(ctx context.Context) error {
+		source.Run(ctx)
+		return nil
+	})
 	f.consul.Logger, f.nomad.Logger = logger, logger
 	view, err := consul.New(ctx, f.consul)
 	if err != nil {

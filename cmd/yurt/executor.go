@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -208,12 +209,15 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 	server.ServeUnix(listener)
 	defer context.AfterFunc(ctx, shutdown)()
 	announcing, stop := context.WithCancel(ctx)
-	reloading := make(chan struct{})
-	go func() {
-		defer close(reloading)
-		_ = a.reload("executor", logger, &f.log, reloads{})(announcing) // it ends without an error
-	}()
-	defer func() { <-reloading }()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() {
+		certificates := reloads{also: func(context.Context) error { return refreshed(source) }}
+		_ = a.reload("executor", logger, &f.log, certificates)(announcing) // it ends without an error
+	})
+	if source != nil {
+		beside.Go(func() { source.Run(announcing) })
+	}
 	done, err := f.announce(announcing, address, node, logger)
 	if err != nil {
 		stop()

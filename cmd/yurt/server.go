@@ -33,6 +33,7 @@ import (
 	fleetapi "github.com/yurtrun/yurt/controller/httpapi/fleet"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
+	"github.com/yurtrun/yurt/executor/identity"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -55,6 +56,7 @@ type apiServer struct {
 	tracer     trace.Tracer // nil where requests are not traced
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
+	source     *identity.Source                  // certificates for nodes elsewhere; nil without such nodes
 	closers    []func() error                    // run last to first
 	beside     []func(ctx context.Context) error // tasks that run while it serves
 	atEnd      func(ctx context.Context) error   // ends or keeps the sessions when the server is told to stop
@@ -94,7 +96,15 @@ func (s *apiServer) reloads() reloads {
 	if s.mcp != nil {
 		maps.Copy(settings, mcpSettings(s.mcp))
 	}
-	return reloads{settings, s.refreshKeys}
+	return reloads{settings, func(ctx context.Context) error { return errors.Join(s.refreshKeys(ctx), refreshed(s.source)) }}
+}
+
+// refreshed takes over changed certificates at once. The source may be nil.
+func refreshed(source *identity.Source) error {
+	if source == nil {
+		return nil
+	}
+	return source.Refresh()
 }
 
 // refreshKeys takes over the state of API keys at once, without waiting for the next look at the store.

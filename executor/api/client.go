@@ -28,7 +28,7 @@ const (
 // Client is an executor elsewhere. Its methods are those of one and may be called
 // concurrently.
 type Client struct {
-	conn       *grpc.ClientConn
+	close      func() error
 	node       proto.NodeClient
 	sandboxes  proto.SandboxesClient
 	reserves   proto.ReservesClient
@@ -47,10 +47,14 @@ func NewUnixClient(path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the executor's socket: %w", err)
 	}
-	return newClient("unix://"+path, insecure.NewCredentials())
+	conn, err := dial("unix://"+path, insecure.NewCredentials())
+	if err != nil {
+		return nil, err
+	}
+	return newClient(conn, conn.Close), nil
 }
 
-func newClient(target string, creds credentials.TransportCredentials) (*Client, error) {
+func dial(target string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
@@ -66,15 +70,19 @@ func newClient(target string, creds credentials.TransportCredentials) (*Client, 
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "connecting to the executor at %s: %w", target, err)
 	}
+	return conn, nil
+}
+
+func newClient(conn grpc.ClientConnInterface, closer func() error) *Client {
 	return &Client{
-		conn: conn, node: proto.NewNodeClient(conn), sandboxes: proto.NewSandboxesClient(conn),
+		close: closer, node: proto.NewNodeClient(conn), sandboxes: proto.NewSandboxesClient(conn),
 		reserves: proto.NewReservesClient(conn), slots: proto.NewSlotsClient(conn), contexts: proto.NewContextsClient(conn),
 		executions: proto.NewExecutionsClient(conn), files: proto.NewFilesClient(conn),
-	}, nil
+	}
 }
 
 // Close ends the connection and the calls that are under way.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error { return c.close() }
 
 // traced passes the context of the request on to the executor.
 func traced(ctx context.Context) context.Context {

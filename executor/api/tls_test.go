@@ -93,6 +93,12 @@ func (j *journal) has(text string) bool {
 	return strings.Contains(j.String(), text)
 }
 
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.String(), text)
+}
+
 // serveTLS offers a node to controllers.
 func serveTLS(t *testing.T, files identity.Files, now func() time.Time) (address string, log *journal) {
 	t.Helper()
@@ -102,6 +108,7 @@ func serveTLS(t *testing.T, files identity.Files, now func() time.Time) (address
 	if err != nil {
 		t.Fatal(err)
 	}
+	running(t, source)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +124,18 @@ func serveTLS(t *testing.T, files identity.Files, now func() time.Time) (address
 		}
 	})
 	return listener.Addr().String(), log
+}
+
+// running has a source look at its files by itself until the test ends.
+func running(t *testing.T, source *identity.Source) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { source.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
 }
 
 // call connects anew and asks the executor of node n1 something.

@@ -103,10 +103,6 @@ func (a *Authority) Issue(name Name, life time.Duration, certificateFile, keyFil
 	if err != nil {
 		return time.Time{}, fmt.Errorf("making a key: %w", err)
 	}
-	usage := x509.ExtKeyUsageClientAuth
-	if name.Role == RoleExecutor {
-		usage = x509.ExtKeyUsageServerAuth
-	}
 	expires = a.now().Add(life).UTC()
 	if last := a.certificate.NotAfter; expires.After(last) {
 		expires = last
@@ -114,7 +110,7 @@ func (a *Authority) Issue(name Name, life time.Duration, certificateFile, keyFil
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name.Name}, URIs: []*url.URL{name.uri()},
 		NotBefore: a.now().Add(-clockSkew), NotAfter: expires,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usageOf(name.Role)},
 		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)

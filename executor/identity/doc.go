@@ -6,6 +6,7 @@
 // and names the role, or the very part, that they expect. The check cannot be switched off.
 //
 // Certificates are read from files, again whenever those change, so that they are renewed and authorities replaced without a
-// restart: an open connection stays, the next one uses the new files. A change that cannot be used, such as a key that does not
+// restart: the next connection uses the new files. A part looks at its files every second, also while it has no new connections. An open
+// connection stays for as long as its other side is trusted. A change that cannot be used, such as a key that does not
 // belong to its certificate yet, is logged, and the files of before stay in use.
 package identity

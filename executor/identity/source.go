@@ -2,11 +2,14 @@ package identity
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,18 +23,28 @@ type Files struct {
 	Key         string
 }
 
+// lookPeriod is how often a part looks at its files of its own accord. A part without new connections learns of a change by that look.
+const lookPeriod = time.Second
+
 // Source is the present content of the files. Its methods may be called concurrently.
 type Source struct {
 	files  Files
 	role   Role
 	logger *slog.Logger
 	now    func() time.Time
+	look   chan struct{} // holds an item while Run has a change to tell of
 
-	mu     sync.Mutex
-	read   [3][]byte // the content of the files at the last look
-	in     *material // the content in use
-	failed error     // why the content of the last look is not in use
+	mu       sync.Mutex
+	read     [3][]byte // the content of the files at the last look
+	in       *material // the content in use
+	unfit    error     // why the content that was read last is not in use
+	failed   error     // likewise, or why the files could not be read at the last look
+	warned   string    // the last warning in the log, so that each fault is logged once
+	watchers map[*watcher]struct{}
 }
+
+// watcher is called after a change.
+type watcher struct{ changed func() }
 
 // material is one state of the files, decoded.
 type material struct {
@@ -42,13 +55,61 @@ type material struct {
 
 // Open reads the files of a part that has the role.
 func Open(files Files, role Role, now func() time.Time, logger *slog.Logger) (*Source, error) {
-	s := &Source{files: files, role: role, now: now, logger: logger}
+	s := &Source{files: files, role: role, now: now, logger: logger, look: make(chan struct{}, 1), watchers: map[*watcher]struct{}{}}
 	m, err := s.current()
 	if err != nil {
 		return nil, err
 	}
 	logger.Info("certificate read", "name", m.name.String(), "expires", date(m.certificate.Leaf.NotAfter))
 	return s, nil
+}
+
+// Run looks at the files every second until ctx is done, so that a part without new connections takes over a change too. It tells the
+// watchers of each change.
+func (s *Source) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_ = s.Refresh() // the log has the error
+		case <-s.look:
+			s.tell()
+		}
+	}
+}
+
+// Refresh looks at the files at once. Its error is the reason why their content is not in use.
+func (s *Source) Refresh() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh()
+	return s.failed
+}
+
+// Watch has changed called by Run after each change, until the caller calls forget. A call may still be under way then.
+func (s *Source) Watch(changed func()) (forget func()) {
+	w := &watcher{changed}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers[w] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, w)
+	}
+}
+
+// tell calls the watchers.
+func (s *Source) tell() {
+	s.mu.Lock()
+	watchers := slices.Collect(maps.Keys(s.watchers))
+	s.mu.Unlock()
+	for _, w := range watchers {
+		w.changed()
+	}
 }
 
 // Name returns the name in the certificate, and when that expires.
@@ -84,25 +145,37 @@ func (s *Source) refresh() {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			s.failed = yurt.FieldErrorf(yurt.CodeInvalidArgument, flags[i], "reading the file: %w; give one that yurt ca made", err)
+			s.warn()
 			return
 		}
 		read[i] = data
 		changed = changed || !bytes.Equal(data, s.read[i])
 	}
 	if !changed {
+		s.failed = s.unfit
 		return
 	}
 	s.read = read
 	m, err := s.load(read)
-	s.failed = err
-	switch {
-	case err == nil && s.in != nil:
-		s.logger.Info("certificate replaced", "name", m.name.String(), "expires", date(m.certificate.Leaf.NotAfter))
-	case err != nil && s.in != nil:
-		s.logger.Warn("certificate not replaced; the one before is used on", "error", err)
+	if s.unfit, s.failed = err, err; err != nil {
+		s.warn()
+		return
 	}
-	if err == nil {
-		s.in = m
+	if s.in != nil {
+		s.logger.Info("certificate replaced", "name", m.name.String(), "expires", date(m.certificate.Leaf.NotAfter))
+		select {
+		case s.look <- struct{}{}:
+		default: // Run has not told of the change before yet
+		}
+	}
+	s.in, s.warned = m, ""
+}
+
+// warn logs once that the present content of the files is not in use.
+func (s *Source) warn() {
+	if text := s.failed.Error(); s.in != nil && text != s.warned {
+		s.warned = text
+		s.logger.Warn("certificate not replaced; the one before is used on", "error", s.failed)
 	}
 }
 
