@@ -37,6 +37,9 @@ func (l *Log) Refused(r *http.Request, operation, requestID string, why error) {
 		return
 	}
 	e := Describe(r, operation, requestID)
+	if holder := auth.HolderOf(why); holder != nil {
+		e.By(holder)
+	}
 	e.Decision, e.Detail = Denied, why.Error()
 	l.Note(e)
 }

@@ -167,6 +167,27 @@ func TestRevocation(t *testing.T) {
 	}
 	if _, _, err := a.Enter(request("Bearer " + secret.Reveal())); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("a revoked key is taken: %v", err)
+	} else {
+		wantHolder(t, err, key)
+	}
+	if _, _, err := running(t, store).Enter(request("Bearer " + secret.Reveal())); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
+		t.Errorf("a revoked key is taken by a controller that never saw it: %v", err)
+	} else {
+		wantHolder(t, err, key)
+	}
+	if _, _, err := a.Enter(request("Bearer " + access.GenerateKey().Reveal())); auth.HolderOf(err) != nil {
+		t.Errorf("an unknown key has the holder %+v", auth.HolderOf(err))
+	}
+}
+
+// wantHolder wants a refusal to tell the audit log the key.
+func wantHolder(t *testing.T, err error, key access.Key) {
+	t.Helper()
+	if holder := auth.HolderOf(err); holder == nil || holder.KeyID != key.ID || holder.Tenant != key.Tenant {
+		t.Errorf("the refusal %q has the holder %+v, expected %s of %s", err, holder, key.ID, key.Tenant)
+	}
+	if strings.Contains(err.Error(), key.ID) {
+		t.Errorf("the caller is told the key's id: %v", err)
 	}
 }
 
@@ -174,7 +195,7 @@ func TestExpiry(t *testing.T) {
 	store := newStore(t)
 	a := running(t, store)
 	life := yurt.Duration(time.Second)
-	_, secret := makeKey(t, store, auth.KeyRequest{Scopes: []access.Scope{access.Files}, Expires: &life})
+	key, secret := makeKey(t, store, auth.KeyRequest{Scopes: []access.Scope{access.Files}, Expires: &life})
 	r, done, err := a.Enter(request("Bearer " + secret.Reveal()))
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +208,8 @@ func TestExpiry(t *testing.T) {
 	}
 	if _, _, err := a.Enter(request("Bearer " + secret.Reveal())); yurt.CodeOf(err) != yurt.CodeUnauthenticated {
 		t.Errorf("an expired key is taken: %v", err)
+	} else {
+		wantHolder(t, err, key)
 	}
 }
 

@@ -136,9 +136,14 @@ func (a *Authenticator) enter(ctx context.Context, key, address string) (_ *acce
 			return nil, nil, err
 		}
 	}
-	if why := k.refused(now); why != "" || !k.hash.Equal(hash) {
+	if !k.hash.Equal(hash) {
 		k.open.Add(-1)
-		return nil, nil, a.refuse("refused", "%s; ask for a new one", why)
+		return nil, nil, a.refuse("unknown", "the API key or session token is not valid; ask for a new one")
+	}
+	if why := k.refused(now); why != "" {
+		k.open.Add(-1)
+		a.log.WarnContext(ctx, "a key or token that is not in force was refused", "key_id", k.principal.KeyID, "tenant", k.principal.Tenant, "address", address, "reason", why)
+		return nil, nil, &refusedError{a.refuse("refused", "%s; ask for a new one", why), k.principal}
 	}
 	k.used.Store(now.UnixNano())
 	return k.principal, func() { k.open.Add(-1) }, nil
@@ -236,6 +241,24 @@ func newKnown(hash access.Hash, key access.Key, principal access.Principal) *kno
 func (a *Authenticator) refuse(reason, format string, args ...any) error {
 	a.failures.WithLabelValues(reason).Inc()
 	return yurt.Errorf(yurt.CodeUnauthenticated, format, args...)
+}
+
+// refusedError is the error of a key or token that is known, and in force no longer.
+type refusedError struct {
+	error
+	holder *access.Principal
+}
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// HolderOf returns the holder of the key or token whose refusal the error is. It is nil for other errors, and for an unknown key.
+// The audit log names the holder; the request has no rights of the holder.
+func HolderOf(err error) *access.Principal {
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return refused.holder
+	}
+	return nil
 }
 
 // looks bounds how often the store is asked for keys that are not in memory.

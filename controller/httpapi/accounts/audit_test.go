@@ -124,6 +124,30 @@ func (w *world) sameInFile(operator string) {
 	}
 }
 
+// TestAuditNamesARevokedKey: the entry of a refused key that was revoked has its id, for its tenant too, and the log of the server has the id.
+func TestAuditNamesARevokedKey(t *testing.T) {
+	w := newWorld(t)
+	_, acme := w.key("acme", access.Admin)
+	key, secret := w.key("acme", access.SessionsRead)
+	_, err := w.client(acme).Keys().Revoke(t.Context(), key.ID)
+	must(t, err)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		status, answer := w.do(secret, "GET", "/api/v1/sessions", "")
+		if status == http.StatusUnauthorized {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the revoked key has the answer %d %s", status, answer)
+		}
+	}
+	if e := w.entryFor(acme, "authenticate", access.Denied); e.KeyID != key.ID || e.Tenant != "acme" || !strings.Contains(e.Detail, "revoked") {
+		t.Errorf("the entry of the revoked key is %+v", e)
+	}
+	if logs := w.logs.String(); !strings.Contains(logs, key.ID) || strings.Contains(logs, secret) {
+		t.Errorf("the log has to have the id %s, and not the key: %s", key.ID, logs)
+	}
+}
+
 // TestAuditIsATenants: a tenant reads its own entries, and needs the scope admin.
 func TestAuditIsATenants(t *testing.T) {
 	w := newWorld(t)

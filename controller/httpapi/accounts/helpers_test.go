@@ -77,7 +77,7 @@ func newWorldOf(t testing.TB, issuer auth.Issuer) *world {
 	must(t, err)
 	w.meter, err = meter.New(meter.Config{Store: sqlite.Samples(store), Sessions: w.ctl, Resolution: 100 * time.Millisecond})
 	must(t, err)
-	keys, err := auth.New(auth.Config{Store: w.store, Issuer: issuer})
+	keys, err := auth.New(auth.Config{Store: w.store, Issuer: issuer, Logger: slog.New(slog.NewTextHandler(&w.logs, nil))})
 	must(t, err)
 	run(t, w.ctl.Run)
 	t.Cleanup(func() { w.ctl.Close() })
