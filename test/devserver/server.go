@@ -157,12 +157,17 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// LogTail returns the last lines of the server's output and log.
-func (s *Server) LogTail() string {
+// Log returns the server's output and log.
+func (s *Server) Log() string {
 	data, err := os.ReadFile(s.log.Name())
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return string(data)
+}
+
+// LogTail returns the last lines of the server's output and log.
+func (s *Server) LogTail() string {
+	lines := strings.Split(strings.TrimSpace(s.Log()), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }

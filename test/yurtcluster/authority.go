@@ -13,11 +13,11 @@ import (
 // ReplaceAuthority replaces the authority of the cluster by the steps of docs/CLUSTER.md, and calls after when each of them is done:
 // when all trust both authorities, when executors and controllers have new certificates, and when all trust the new one alone.
 func (c *Cluster) ReplaceAuthority(after func(step string) error) error {
-	dir := filepath.Join(c.Dir, "ca2")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := os.MkdirTemp(c.Dir, "ca-")
+	if err != nil {
 		return fmt.Errorf("making a directory for certificates: %w", err)
 	}
-	if err := identity.InitAuthority(dir, certificateLife, time.Now); err != nil {
+	if err = identity.InitAuthority(dir, certificateLife, time.Now); err != nil {
 		return err
 	}
 	authority, err := identity.OpenAuthority(dir, time.Now)
