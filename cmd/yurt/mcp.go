@@ -49,14 +49,14 @@ func newMCPCommand(a *app) *cobra.Command {
 		Long: `Serve sandboxes to an agent by the Model Context Protocol, on standard input and output.
 An agent's program starts this command itself: see yurt mcp config.
 
-With --server, or YURT_URL, the sandboxes are those of that server, and they live on when the
+With --server, or YURT_SERVER, the sandboxes are those of that server, and they live on when the
 agent is gone. Without it the command runs them itself, and ends them when the agent closes its
 standard input. They end likewise when the command is killed, and when the agent reads no answer
 for 30 seconds.
 
 Each flag can also be given as an environment variable: --mcp-tools is YURT_MCP_TOOLS. The flag
 wins over the variable.`,
-		Example: "  yurt mcp config claude-code\n  YURT_URL=http://127.0.0.1:8700 yurt mcp",
+		Example: "  yurt mcp config claude-code\n  YURT_SERVER=http://127.0.0.1:8700 yurt mcp",
 		Args:    arguments.None,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			_, err = config.Read(cmd.Flags(), a.Getenv)
@@ -65,7 +65,7 @@ wins over the variable.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.server, "server", "", "the server that has the sandboxes; also in YURT_URL (default: this command itself)")
+	flags.StringVar(&f.server, "server", "", "the server that has the sandboxes; also in YURT_SERVER (default: this command itself)")
 	f.mcpFlags.add(flags)
 	f.log.Add(flags)
 	cmd.AddCommand(newMCPConfigCommand(a))
@@ -83,7 +83,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if address := cmp.Or(f.server, a.Env("YURT_URL", "")); address != "" {
+	if address := cmp.Or(f.server, a.ServerFromEnv()); address != "" {
 		client, err := a.ClientOf(address)
 		if err != nil {
 			return err

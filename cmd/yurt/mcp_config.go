@@ -60,13 +60,13 @@ finds the key; it does not hold the key itself.`,
 		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
 		Args:    arguments.Between(1, 1, "the name of a client: "+strings.Join(mcpClientNames(), ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.printMCPConfig(args[0], cmp.Or(server, a.Env("YURT_URL", "")))
+			return a.printMCPConfig(args[0], cmp.Or(server, a.ServerFromEnv()))
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return mcpClientNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "the server that has the sandboxes; also in YURT_URL (default: the one that yurt mcp runs itself)")
+	cmd.Flags().StringVar(&server, "server", "", "the server that has the sandboxes; also in YURT_SERVER (default: the one that yurt mcp runs itself)")
 	return cmd
 }
 
@@ -142,7 +142,7 @@ func (c mcpClient) entry(server string, keyed bool) (mcpEntry, error) {
 		entry.Type = "stdio"
 	}
 	if server != "" {
-		entry.Env = map[string]string{"YURT_URL": server}
+		entry.Env = map[string]string{"YURT_SERVER": server}
 		if keyed {
 			entry.Env["YURT_API_KEY"] = c.key
 		}

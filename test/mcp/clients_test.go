@@ -86,12 +86,12 @@ func TestPythonClient(t *testing.T) {
 		})
 	}
 	t.Run("stdio for a server", func(t *testing.T) {
-		drive(t, "", []string{"YURT_URL=" + url}, interpreter, script, program, "auto", "2")
+		drive(t, "", []string{"YURT_SERVER=" + url}, interpreter, script, program, "auto", "2")
 		nothingLives(t, client)
 	})
 	t.Run("stdio alone", func(t *testing.T) {
 		temp := t.TempDir()
-		drive(t, "", []string{"TMPDIR=" + temp, "YURT_URL="}, interpreter, script, program, "legacy", "2")
+		drive(t, "", []string{"TMPDIR=" + temp, "YURT_SERVER=", "YURT_URL="}, interpreter, script, program, "legacy", "2")
 		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 			t.Errorf("the directory for temporary files holds %v (%v), expected that all is removed", left, err)
 		}
@@ -108,7 +108,7 @@ func TestTypeScriptClient(t *testing.T) {
 		nothingLives(t, client)
 	})
 	t.Run("stdio", func(t *testing.T) {
-		drive(t, dir, []string{"TMPDIR=" + t.TempDir(), "YURT_URL="}, "node", script, program, "1")
+		drive(t, dir, []string{"TMPDIR=" + t.TempDir(), "YURT_SERVER=", "YURT_URL="}, "node", script, program, "1")
 	})
 }
 

@@ -113,7 +113,7 @@ func TestClientDisconnectsFromItsSandbox(t *testing.T) {
 func TestAgentClosesInputInTheMiddle(t *testing.T) {
 	temp := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), yurt(t), "mcp")
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_URL=")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_SERVER=", "YURT_URL=")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

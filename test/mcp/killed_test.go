@@ -28,7 +28,7 @@ func TestKilledCommandLeavesNoTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, "mcp")
 			temp := t.TempDir()
-			cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_URL=")
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_SERVER=", "YURT_URL=")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			state := runsCode(t, cmd, temp)
 			if there, err := leftovers.Of(state); err != nil || len(there.Processes) < 3 || len(there.Cgroups) == 0 || len(there.Directories) == 0 {
@@ -62,7 +62,7 @@ func unread(t *testing.T) (cmd *exec.Cmd, state string) {
 	t.Helper()
 	temp := t.TempDir()
 	cmd = exec.CommandContext(t.Context(), yurt(t), "mcp")
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_URL=")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_SERVER=", "YURT_URL=")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

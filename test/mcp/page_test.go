@@ -18,7 +18,7 @@ const page = "docs/MCP.md"
 func printed(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"mcp", "config"}, args...)...)
-	cmd.Env = append(os.Environ(), "YURT_URL=")
+	cmd.Env = append(os.Environ(), "YURT_SERVER=", "YURT_URL=")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestConfigurationWorks(t *testing.T) {
 	} {
 		t.Run(strings.Join(args[:len(args)/2+1], " "), func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, append([]string{"mcp", "config"}, args...)...)
-			cmd.Env = append(os.Environ(), "YURT_URL=")
+			cmd.Env = append(os.Environ(), "YURT_SERVER=", "YURT_URL=")
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestConfigurationWorks(t *testing.T) {
 			if len(args) == 1 && args[0] == "cursor" || len(args) > 1 && args[0] == "vscode" {
 				by = []string{"node", source(t, "plot.mjs")}
 			}
-			drive(t, modules, []string{"YURT_URL=", "TMPDIR=" + t.TempDir()}, "sh", "-c", `exec "$1" "$2" <"$3"`, "sh", by[0], by[1], file)
+			drive(t, modules, []string{"YURT_SERVER=", "YURT_URL=", "TMPDIR=" + t.TempDir()}, "sh", "-c", `exec "$1" "$2" <"$3"`, "sh", by[0], by[1], file)
 		})
 	}
 	nothingLives(t, client)

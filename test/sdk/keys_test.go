@@ -27,7 +27,7 @@ func (s keyed) env(t *testing.T) []string {
 	t.Helper()
 	id, key := s.key(t, access.SessionsRead, access.SessionsWrite, access.SessionsExecute, access.Files)
 	_, reader := s.key(t, access.SessionsRead)
-	return []string{"YURT_URL=" + s.url, "YURT_API_KEY=" + key, "YURT_KEY_ID=" + id, "YURT_READER_KEY=" + reader, "YURT_ADMIN_KEY=" + s.admin}
+	return []string{"YURT_SERVER=" + s.url, "YURT_API_KEY=" + key, "YURT_KEY_ID=" + id, "YURT_READER_KEY=" + reader, "YURT_ADMIN_KEY=" + s.admin}
 }
 
 func TestPythonKeys(t *testing.T) {
@@ -42,13 +42,13 @@ func TestPythonKeys(t *testing.T) {
 func TestPythonKeysPage(t *testing.T) {
 	snippet, server := snippets(t, "PYTHON.md", "python keys", 1)[0], keyedServer(t)
 	script := "cat > snippet.py <<'END'\n" + snippet[2] + "END\n" + installed(t) + " snippet.py\n"
-	wantKeysPage(t, readme.Bash(t, t.TempDir(), script, "YURT_URL="+server.url, "YURT_API_KEY="+server.admin))
+	wantKeysPage(t, readme.Bash(t, t.TempDir(), script, "YURT_SERVER="+server.url, "YURT_API_KEY="+server.admin))
 }
 
 func TestTypescriptKeysPage(t *testing.T) {
 	snippet, server := snippets(t, "TYPESCRIPT.md", "js keys", 1)[0], keyedServer(t)
 	script := "cat > snippet.mjs <<'END'\n" + snippet[2] + "END\n" + node(t) + " snippet.mjs\n"
-	wantKeysPage(t, readme.Bash(t, installedTypescript(t), script, "YURT_URL="+server.url, "YURT_API_KEY="+server.admin))
+	wantKeysPage(t, readme.Bash(t, installedTypescript(t), script, "YURT_SERVER="+server.url, "YURT_API_KEY="+server.admin))
 }
 
 // wantKeysPage looks at the output of a snippet about keys: the answer of the code, one sandbox, and entries of the audit log.

@@ -50,7 +50,7 @@ func TestPythonShows(t *testing.T) {
 	install(t, interpreter, "yurt-sandbox[dataframe,langchain]")
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	script := filepath.Join(python(t), "tests", "shows.py")
-	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all shown\n" {
+	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_SERVER="+url); out != "all shown\n" {
 		t.Errorf("the program printed %q, expected all to be shown", out)
 	}
 }
@@ -64,7 +64,7 @@ func TestPythonQuickStart(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "yurt", "sdk", "python"), os.DirFS(python(t))); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"YURT_URL=" + url, "PATH=" + filepath.Join(dir, "env", "bin") + ":" + os.Getenv("PATH")}
+	env := []string{"YURT_SERVER=" + url, "PATH=" + filepath.Join(dir, "env", "bin") + ":" + os.Getenv("PATH")}
 	for _, snippet := range snippets(t, "PYTHON.md", "sh|python", 7) {
 		script := snippet[2]
 		if snippet[1] == "python" {

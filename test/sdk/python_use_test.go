@@ -26,7 +26,7 @@ func badInput(t *testing.T, interpreter string) {
 	t.Helper()
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	script := filepath.Join(python(t), "tests", "bad_input.py")
-	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all refused\n" {
+	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_SERVER="+url); out != "all refused\n" {
 		t.Errorf("the program printed %q, expected all input to be refused", out)
 	}
 }

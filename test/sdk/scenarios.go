@@ -28,7 +28,7 @@ func Scenarios(t *testing.T, only kind, command ...string) *Calls {
 	t.Helper()
 	testutil.NeedsSandboxes(t)
 	faults := NewFaults(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
-	play(t, only, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
+	play(t, only, []string{"YURT_SERVER=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
 	return &faults.Calls
 }
 
@@ -38,7 +38,7 @@ func KeyScenarios(t *testing.T, command ...string) *Calls {
 	server := keyedServer(t)
 	faults := newFaults(t, func() (*devserver.Server, error) { return server.server, nil })
 	faults.serve()
-	play(t, keys, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control, "YURT_API_KEY=" + server.admin}, command...)
+	play(t, keys, []string{"YURT_SERVER=" + faults.URL, "YURT_CONTROL=" + faults.Control, "YURT_API_KEY=" + server.admin}, command...)
 	return &faults.Calls
 }
 
@@ -48,7 +48,7 @@ func ClusterScenarios(t *testing.T, command ...string) {
 	testutil.NeedsSandboxes(t)
 	faults := NewClusterFaults(t)
 	for _, only := range []kind{short, long} {
-		play(t, only, []string{"YURT_URL=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
+		play(t, only, []string{"YURT_SERVER=" + faults.URL, "YURT_CONTROL=" + faults.Control}, command...)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestTypescriptQuickStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"YURT_URL=" + url, "PATH=" + bin + ":" + filepath.Dir(node(t)) + ":" + os.Getenv("PATH")}
+	env := []string{"YURT_SERVER=" + url, "PATH=" + bin + ":" + filepath.Dir(node(t)) + ":" + os.Getenv("PATH")}
 	for i, snippet := range snippets(t, "TYPESCRIPT.md", "sh|js", 6) {
 		script := snippet[2]
 		if snippet[1] == "js" {
@@ -86,7 +86,7 @@ func TestGoQuickStart(t *testing.T) {
 			}
 			script = "mkdir -p " + name + "\ncat > " + name + "/main.go <<'END'\n" + script + "END\n" + runs
 		}
-		readme.Bash(t, dir, strings.ReplaceAll(script, "http://127.0.0.1:8700", url), "YURT_URL="+url)
+		readme.Bash(t, dir, strings.ReplaceAll(script, "http://127.0.0.1:8700", url), "YURT_SERVER="+url)
 	}
 	wantPlot(t, dir)
 }

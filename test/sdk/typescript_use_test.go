@@ -16,8 +16,8 @@ func TestTypescript(t *testing.T) {
 	for _, form := range []string{"esm", "cjs"} {
 		t.Run("results and bad input/"+form, func(t *testing.T) {
 			url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
-			program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
-			program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
+			program(t, project, "shows.mjs", "all shown\n", "YURT_SERVER="+url, "YURT_FORM="+form)
+			program(t, project, "bad_input.mjs", "all refused\n", "YURT_SERVER="+url, "YURT_FORM="+form)
 		})
 	}
 	t.Run("local", func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestTypescript(t *testing.T) {
 	})
 	t.Run("tools", func(t *testing.T) {
 		url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
-		program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url)
+		program(t, project, "tools.mjs", "all called\n", "YURT_SERVER="+url)
 	})
 }
 

@@ -25,7 +25,7 @@ def refused(kind: type[YurtError], code: str, field: str | None, call: Callable[
 
 def revoke() -> None:
     request = urllib.request.Request(
-        f"{os.environ['YURT_URL']}/api/v1/keys/{os.environ['YURT_KEY_ID']}", method="DELETE",
+        f"{os.environ['YURT_SERVER']}/api/v1/keys/{os.environ['YURT_KEY_ID']}", method="DELETE",
         headers={"authorization": f"Bearer {os.environ['YURT_ADMIN_KEY']}"},
     )
     urllib.request.urlopen(request).close()

@@ -29,7 +29,7 @@ export interface ContainersOptions extends CallOptions {
 }
 
 export interface ClientOptions {
-  /** Default: YURT_URL, then http://127.0.0.1:8700; in a browser the page's origin. */
+  /** Default: YURT_SERVER, then http://127.0.0.1:8700; in a browser the page's origin. */
   url?: string | undefined;
   /** Default: YURT_API_KEY; in a browser, no key. */
   apiKey?: string | undefined;

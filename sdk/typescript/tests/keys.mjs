@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { sdk } from "./sdk.mjs";
 
 const { AccessError, InvalidArgumentError, Sandbox, Yurt } = sdk;
-const { YURT_URL: url, YURT_KEY_ID: id, YURT_READER_KEY: reader, YURT_ADMIN_KEY: admin } = process.env;
+const { YURT_SERVER: url, YURT_KEY_ID: id, YURT_READER_KEY: reader, YURT_ADMIN_KEY: admin } = process.env;
 
 async function refused(Kind, code, field, call) {
   let got;

@@ -81,7 +81,7 @@ func run(ctx context.Context) error {
 }
 
 func clientOf(key string) (*yurtclient.Client, error) {
-	return yurtclient.New(os.Getenv("YURT_URL"), yurtclient.WithAPIKey(key))
+	return yurtclient.New(os.Getenv("YURT_SERVER"), yurtclient.WithAPIKey(key))
 }
 
 // play is one run of a scenario's steps, with the sandboxes and keys that it makes.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,8 +25,12 @@ func (a *App) Terminal() keycmd.Terminal {
 
 // AddServerFlag lets cmd and all below it be told which server to use.
 func (a *App) AddServerFlag(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&a.Server, "server", a.Env("YURT_SERVER", defaultServer), "the server's address; also in YURT_SERVER")
+	cmd.PersistentFlags().StringVar(&a.Server, "server", cmp.Or(a.ServerFromEnv(), defaultServer), "the server's address; also in YURT_SERVER")
 }
+
+// ServerFromEnv returns the address of the server that the environment names; it is empty without one. YURT_URL is the older name of
+// the variable, which yurt mcp and the SDKs had.
+func (a *App) ServerFromEnv() string { return a.Env("YURT_SERVER", a.Env("YURT_URL", "")) }
 
 // Client returns a client of the server that the flags name.
 func (a *App) Client() (*yurtclient.Client, error) { return a.ClientOf(a.Server) }

@@ -41,6 +41,11 @@ def address(url: object) -> tuple[str, str]:
     return plain, host
 
 
+def server_of(environment: Mapping[str, str]) -> str:
+    """Returns the address that the environment has for programs that name no server. YURT_URL is the older name of YURT_SERVER."""
+    return environment.get("YURT_SERVER") or environment.get("YURT_URL") or "http://127.0.0.1:8700"
+
+
 def segment(name: object) -> str:
     """Escapes the name or id of an object, as one segment of a path."""
     if not isinstance(name, str) or name in ("", ".", ".."):

@@ -11,7 +11,7 @@ const start = 60_000; // milliseconds
 const chunk = 256 << 10; // bytes that an upload reads at a time
 
 export const node: Platform = {
-  address: () => process.env["YURT_URL"] || "http://127.0.0.1:8700",
+  address: () => process.env["YURT_SERVER"] || process.env["YURT_URL"] /* its older name */ || "http://127.0.0.1:8700",
   apiKey: () => process.env["YURT_API_KEY"],
   openSocket,
   async openFile(path) {

@@ -16,7 +16,7 @@ import msgspec
 from .. import _sio as aio
 from .. import models
 from .._local import LocalServer
-from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment
+from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment, server_of
 from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
 from ..results import LogEntry, LogList, Logs
 from .transport import Answer, Transport
@@ -33,7 +33,7 @@ _SLOWEST = 2.0  # seconds between two tries
 class Yurt:
     """A client of one server. Sandboxes make their own; give one to several of them to share its connections.
 
-    url is the address of the server; by default it is YURT_URL of the environment, or http://127.0.0.1:8700. With local, a server is
+    url is the address of the server; by default it is YURT_SERVER of the environment, or http://127.0.0.1:8700. With local, a server is
     started on this machine in its place, and ends with the client. api_key is by default YURT_API_KEY. patience is for how many seconds a
     call is repeated, see send. http makes the connections in place of the client's own code, such as through a proxy, and is closed with the
     client. Calls may be made at the same time.
@@ -41,7 +41,7 @@ class Yurt:
 
     def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.Client | None = None, api_key: str | None = None) -> None:
         self._local = LocalServer() if local else None
-        self.url, host = address(self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700")
+        self.url, host = address(self._local.url if self._local else url or server_of(os.environ))
         self.patience = patience
         """For how many seconds a call that may be repeated is sent again."""
         self.loopback = host in ("127.0.0.1", "localhost", "::1")
