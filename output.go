@@ -172,7 +172,7 @@ func validPrefix(data []byte) int {
 	return n
 }
 
-// LogEntry is a piece of what an execution of a session wrote.
+// LogEntry is a piece of the output of an execution of a session.
 type LogEntry struct {
 	ExecutionID string    `json:"execution_id"`
 	Type        EventType `json:"type"` // stdout or stderr

@@ -90,7 +90,7 @@ func (s *apiServer) openStore(ctx context.Context, where string) (err error) {
 	return nil
 }
 
-// reloads returns what the server takes over on SIGHUP beside the level of its log.
+// reloads returns the settings that the server takes over on SIGHUP beside the level of its log.
 func (s *apiServer) reloads() reloads {
 	settings := s.doors.Settings()
 	if s.mcp != nil {

@@ -153,7 +153,7 @@ type ExecutionStore interface {
 	OwnExecution(ctx context.Context, id, from, to string) (bool, error)
 }
 
-// ResultStore bounds what is kept of results.
+// ResultStore bounds the results that are kept.
 type ResultStore interface {
 	// TrimResults keeps the newest results that have at most so many bytes together, of a session or, where sessionID is empty,
 	// of all. Of each other one it drops the output, the value and the displays, and says so in its Truncated; how the execution

@@ -117,7 +117,7 @@ func (w *recorder) WriteHeader(status int) {
 	}
 }
 
-// pass sends what was held back, and what comes.
+// pass sends the bytes that were held back, and those that come.
 func (w *recorder) pass() {
 	w.passes = true
 	w.ResponseWriter.WriteHeader(w.status)

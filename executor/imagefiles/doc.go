@@ -2,6 +2,6 @@
 // registries. [Requests] name a layout and a blob of it by its digest, and get open files in return, which their caller may not be able to
 // open itself.
 //
-// [Files] carries the requests out in this process. It opens only what the operator allows: a regular file with the name of an index or
+// [Files] carries the requests out in this process. It opens only files that the operator allows: a regular file with the name of an index or
 // of a blob, in a directory below one of those that the configuration names, past no link.
 package imagefiles

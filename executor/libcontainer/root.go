@@ -39,7 +39,7 @@ type tree struct {
 	files []string // names; nil for the whole directory
 }
 
-// treesOf returns the trees of the paths, and of what is mounted below them. A later mount of the host's does not appear.
+// treesOf returns the trees of the paths, and of the mounts below them. A later mount of the host's does not appear.
 func treesOf(paths []string) (trees []tree, err error) {
 	mounts, err := mountinfo.GetMounts(nil)
 	if err != nil {

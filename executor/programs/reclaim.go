@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// Reclaim gives the trees of unpackers that died with their broker to the owner of the store, who can remove them then. It is called
+// Reclaim gives the trees of unpackers that died with their broker to the owner of the store, which can remove them then. It is called
 // before the first program starts. A tree whose maker lives, which another broker's may, stays as it is. No link is followed below the
 // store's directory: its owner may have less power than this process.
 func (l *Local) Reclaim() error {

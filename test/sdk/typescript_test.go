@@ -81,7 +81,7 @@ func packedTypescript(t testing.TB) string {
 	return packed[0]
 }
 
-// installedTypescript returns a project that has the package and others alone, and the SDK's test programs. What npm installs is
+// installedTypescript returns a project that has the package and others alone, and the SDK's test programs. The packages that npm installs are
 // kept for a package, whose path names its content, and the others.
 func installedTypescript(t testing.TB, others ...string) string {
 	t.Helper()

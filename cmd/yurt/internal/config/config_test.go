@@ -135,7 +135,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestSecrets: the value of a secret appears neither in what is shown nor in an error.
+// TestSecrets: the value of a secret appears neither in the printed settings nor in an error.
 func TestSecrets(t *testing.T) {
 	const secret = "postgres://yurt:hunter2@db/yurt"
 	flags := newFlags()

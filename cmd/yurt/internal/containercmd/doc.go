@@ -1,5 +1,5 @@
 // Package containercmd has the commands of "yurt container": they show the sandboxes under the sessions of a server, whether each of
-// them works, and what was written in it.
+// them works, and prints its log.
 package containercmd
 
 import "github.com/yurtrun/yurt/cmd/yurt/internal/cli"

@@ -120,7 +120,7 @@ func (d *Doors) Bound(f *Flags, live func() int) {
 	d.Rates = auth.NewRates(f.perKey, f.perAddress, live)
 }
 
-// Divided returns the store of sessions, divided among tenants, with what the parts do beside it.
+// Divided returns the store of sessions, divided among tenants, with the work of the parts beside it.
 func (d *Doors) Divided() contract.Store {
 	return tenancy.Of(d.store.Sessions, tenancy.WithEnded(d.Audit.ExecutionEnded), tenancy.WithAdmission(quota.NewGuard(d.store.Quotas).Admit))
 }
