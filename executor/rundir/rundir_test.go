@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/idrange"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // dirs returns a base, and a state directory with its runtime directory there.
@@ -132,5 +134,39 @@ func TestAnotherBase(t *testing.T) {
 	}
 	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
 		t.Errorf("after a reboot: %v", err)
+	}
+}
+
+// TestExecutorsEnterAlone: an executor of its own user may enter the directory, which stays this process's.
+func TestExecutorsEnterAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gives a directory to another user, which needs root; run without -short")
+	}
+	_, state, dir := dirs(t)
+	for _, user := range []int{os.Geteuid(), idrange.Executor, idrange.Executor} { // first that of an older version
+		if err := Make(dir, state, "v1", user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o710 || OwnerOf(info) != os.Geteuid() || !isClosed(info) {
+		t.Errorf("it has mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestNewerIsNotRemoved: a directory of a format that is not known stays as it is.
+func TestNewerIsNotRemoved(t *testing.T) {
+	_, state, dir := dirs(t)
+	if err := Make(dir, state, "v1", os.Geteuid()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, records.FormatFile), []byte(`{"format":99,"yurt":"v9"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(dir, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
