@@ -256,3 +256,28 @@ func testResizeStaysWithinTheNode(t *testing.T, b subject, groups *cgroup.Manage
 		t.Errorf("after refusals it has %d bytes, %v, want %d", got, err, modest().Memory)
 	}
 }
+
+// TestResizeKeepsDisks: a disk keeps its kind, and one that is not in memory its size.
+func TestResizeKeepsDisks(t *testing.T) { onBoth(t, testResizeKeepsDisks) }
+
+func testResizeKeepsDisks(t *testing.T, b subject, groups *cgroup.Manager) {
+	id, _, _ := busySandbox(t, b, groups)
+	had := yurt.Resources{CPU: modest().CPU, Memory: yurt.Size(modest().Memory), PIDs: modest().PIDs, Disk: 16 << 20}
+	onDisk := had
+	onDisk.DiskKind = yurt.DiskImage
+	for name, c := range map[string]struct {
+		from   yurt.Resources
+		change func(*yurt.Resources)
+	}{
+		"no bound":            {had, func(r *yurt.Resources) { r.Disk = 0 }},
+		"more than the most":  {had, func(r *yurt.Resources) { r.Disk = 2 * yurt.MaxDisk }},
+		"another kind":        {had, func(r *yurt.Resources) { r.DiskKind = yurt.DiskQuota }},
+		"a larger disk image": {onDisk, func(r *yurt.Resources) { r.Disk *= 2 }},
+	} {
+		wanted := c.from
+		c.change(&wanted)
+		if code := yurt.CodeOf(b.Resize(id, c.from, wanted)); code != yurt.CodeInvalidArgument && code != yurt.CodeLimitOutOfRange {
+			t.Errorf("%s: %q, want a refusal", name, code)
+		}
+	}
+}

@@ -23,7 +23,8 @@ type listed struct {
 	group cgroup.Group
 
 	mu     sync.Mutex
-	init   procid.ID // zero until it is looked for, see findInit
+	init   procid.ID       // zero until it is looked for, see findInit
+	limits *yurt.Resources // nil for a sandbox of an earlier broker
 	runs   map[string]*listedRun
 	places map[string]cgroup.Place
 	left   []string // see leave
@@ -42,10 +43,10 @@ func newListed(id string, group cgroup.Group) *listed {
 }
 
 // keep enters a sandbox that was started.
-func (l *list) keep(id string, group cgroup.Group, init procid.ID) {
+func (l *list) keep(id string, group cgroup.Group, init procid.ID, limits yurt.Resources) {
 	l.drop(id)
 	s := newListed(id, group)
-	s.init = init
+	s.init, s.limits = init, &limits
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sandboxes == nil {

@@ -78,7 +78,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	l.list.keep(r.ID, setup.group, init)
+	l.list.keep(r.ID, setup.group, init, r.Limits)
 	return Started{Gauge: setup.group, Init: init, Phases: reply.Phases, Commands: commands}, nil
 }
 
@@ -100,7 +100,7 @@ func (l *Local) check(r StartRequest) error {
 	if !idrange.IsSandbox(r.IDBase) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id_base", "%d is not the first id of a sandbox's range", r.IDBase)
 	}
-	if err := l.Cgroups.CheckLimits(LimitsOf(r.Limits, r.Host)); err != nil {
+	if err := errors.Join(l.Cgroups.CheckLimits(LimitsOf(r.Limits, r.Host)), checkDisk(r.Limits)); err != nil {
 		return err
 	}
 	return r.Host.Validate("host")
