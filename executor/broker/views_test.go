@@ -2,12 +2,16 @@ package broker_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/idrange"
@@ -49,6 +53,41 @@ func testViewsFollowNoLink(t *testing.T, b subject, groups *cgroup.Manager) {
 		}
 		if err := b.Mount(id, python); !errors.Is(err, unix.ELOOP) {
 			t.Errorf("mounting a view, where %s is a link: %v, want %v", name, err, unix.ELOOP)
+		}
+	}
+}
+
+// TestInitFilesFollowNoLink: the broker makes the socket and the log of an init in the record of the sandbox, in the place of no file there.
+func TestInitFilesFollowNoLink(t *testing.T) { onBoth(t, testInitFilesFollowNoLink) }
+
+func testInitFilesFollowNoLink(t *testing.T, b subject, _ *cgroup.Manager) {
+	dirs := storeDirs(t.TempDir())
+	b.local.Dirs = dirs
+	for name, spoil := range map[string]func(record, canary string) error{
+		"the record": func(record, canary string) error { return os.Symlink(canary, record) },
+		"the socket": func(record, canary string) error {
+			return errors.Join(os.Mkdir(record, 0o700), os.Symlink(filepath.Join(canary, "made"), filepath.Join(record, broker.InitSocket)))
+		},
+		"the log": func(record, canary string) error {
+			return errors.Join(os.Mkdir(record, 0o700), os.Symlink(filepath.Join(canary, "made"), filepath.Join(record, broker.InitLog)))
+		},
+		"a name of the log": func(record, canary string) error {
+			kept := filepath.Join(canary, "kept")
+			return errors.Join(os.WriteFile(kept, nil, 0o600), os.Mkdir(record, 0o700), os.Link(kept, filepath.Join(record, broker.InitLog)), os.Remove(kept))
+		},
+	} {
+		canary, id := t.TempDir(), yurt.NewSandboxID()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(dirs.RecordDir(id)), 0o700), spoil(dirs.RecordDir(id), canary)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.Start(t.Context(), broker.StartRequest{
+			ID: id, IDBase: idrange.First, Limits: yurt.Resources{CPU: 1, Memory: 64 << 20, Disk: 1 << 20, PIDs: 50},
+		})
+		if !slices.ContainsFunc([]string{"too many levels of symbolic links", "address already in use", "file exists"}, func(reason string) bool { return strings.Contains(fmt.Sprint(err), reason) }) {
+			t.Errorf("a sandbox where %s is a link: %v", name, err)
+		}
+		if left, err := os.ReadDir(canary); err != nil || len(left) != 0 {
+			t.Errorf("where %s is a link, %v was made elsewhere, %v", name, left, err)
 		}
 	}
 }

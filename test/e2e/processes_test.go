@@ -5,6 +5,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/broker/child"
 	"github.com/yurtrun/yurt/executor/doctor"
+	"github.com/yurtrun/yurt/executor/idrange"
 )
 
 // TestDoctorTellsBrokerFromExecutor: yurt doctor --processes names the two processes of a server, and shows that the executor has lost
@@ -31,6 +32,9 @@ func TestDoctorTellsBrokerFromExecutor(t *testing.T) {
 	}
 	if most := len(child.Capabilities()); len(e.Capabilities) > most || len(e.Bounding) > most || len(b.Capabilities) <= len(e.Capabilities) {
 		t.Errorf("the executor has the capabilities %v and could get %v, the broker has %v; want %d at most, and fewer than the broker", e.Capabilities, e.Bounding, b.Capabilities, most)
+	}
+	if e.UID != idrange.Executor || b.UID != 0 {
+		t.Errorf("the executor is user %d and the broker user %d, want %d and 0", e.UID, b.UID, idrange.Executor)
 	}
 	if e.Filters == 0 || !e.NoNewPrivs {
 		t.Errorf("the executor has %d filters of system calls, no_new_privs %t", e.Filters, e.NoNewPrivs)
