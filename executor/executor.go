@@ -15,12 +15,12 @@ import (
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/programs"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/statedir"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/inotify"
 	"github.com/yurtrun/yurt/plugins/host"
@@ -39,7 +39,7 @@ type Executor struct {
 	runDir     string         // see [statedir.RunDir]
 	room       *headroom.Room // for writes that end something while the disk is full
 	disks      *headroom.Guard
-	layers     *layers.Store
+	layers     *trees.Store
 	images     *images.Store
 	processors *cpuidle.Processors // nil where they are not kept awake
 
@@ -108,7 +108,7 @@ func nodeConfig(c Config, runDir string) node.Config {
 }
 
 // openStores opens the stores that sandboxes share: layers of packages, and images.
-func openStores(config Config, by broker.Broker) (*layers.Store, *images.Store, error) {
+func openStores(config Config, by broker.Broker) (*trees.Store, *images.Store, error) {
 	packages, err := config.Packages.OpenStore()
 	if err != nil {
 		return nil, nil, err

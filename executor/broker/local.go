@@ -14,9 +14,9 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/imagefiles"
 	"github.com/yurtrun/yurt/executor/launch"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/programs"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/netns"
 	"github.com/yurtrun/yurt/internal/linux/openat"
@@ -156,14 +156,14 @@ func (l *Local) Mount(sandboxID string, tree Tree) error {
 	}
 	defer namespace.Close()
 	if tree.Layer != "" {
-		return layers.Mount(l.LayersDir, tree.Layer, namespace, tree.target())
+		return trees.Mount(l.LayersDir, tree.Layer, namespace, tree.target())
 	}
 	view, err := l.openRecord(sandboxID, ViewsDir, tree.View)
 	if err != nil {
 		return err
 	}
 	defer view.Close()
-	return layers.MountView(view, namespace, tree.target())
+	return trees.MountView(view, namespace, tree.target())
 }
 
 // Shows implements [Broker].

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // RootParts names the parts of the root file system of a new sandbox: paths of the host or an image. The broker lays the root out itself, of paths
@@ -48,7 +48,7 @@ func (l *Local) imageRoot(r RootParts) (layout.Layout, error) {
 	if !isDigest(r.Image) {
 		return layout.Layout{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "root.image", "%.200q is no key of an image; give the SHA-256 by which the store has it, in hexadecimal", r.Image)
 	}
-	return rootfs.FromImage(layers.Tree(l.ImagesDir, r.Image))
+	return rootfs.FromImage(trees.Tree(l.ImagesDir, r.Image))
 }
 
 // isDigest reports whether a name is a SHA-256 in hexadecimal, which is never a path.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // unpackOrder is the order to the unpacker. The layers follow.
@@ -29,18 +29,18 @@ type unpackAnswer struct {
 }
 
 // made returns the counts of the unpacked tree, or the reason why it is missing.
-func (a unpackAnswer) made(ctx context.Context, r reference, count int) (layers.Made, error) {
+func (a unpackAnswer) made(ctx context.Context, r reference, count int) (trees.Made, error) {
 	if a.Code == "" {
-		return layers.Made{Bytes: a.Bytes, Entries: a.Entries}, nil
+		return trees.Made{Bytes: a.Bytes, Entries: a.Entries}, nil
 	}
 	if !slices.Contains([]yurt.Code{yurt.CodeArchiveInvalid, yurt.CodeLimitOutOfRange, yurt.CodeUnavailable, yurt.CodeDiskFull}, a.Code) {
 		a.Code = yurt.CodeInternal
 	}
 	err := yurt.Errorf(a.Code, "%.1000s", printable(a.Message))
 	if a.Layer < 0 || a.Layer >= count {
-		return layers.Made{}, refuse(r, err)
+		return trees.Made{}, refuse(r, err)
 	}
-	return layers.Made{}, refuseLayer(ctx, r, a.Layer, err)
+	return trees.Made{}, refuseLayer(ctx, r, a.Layer, err)
 }
 
 // carryOut unpacks the layers into a directory.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // pull is a pull under way, for all callers that wait for it. It goes on without them, too: a later caller finds it, or its image.
@@ -113,10 +111,10 @@ func (s *Store) pull(ctx context.Context, p *pull, r reference) (string, error) 
 	}
 	key := keyOf(f.digest.String())
 	user := "pull of " + r.text
-	defer s.layers.Release(user)
-	there, err := s.layers.Use(key, user)
+	defer s.trees.Release(user)
+	there, err := s.trees.Use(key, user)
 	if err == nil && !there {
-		err = s.layers.Make(key, func(dir string) (layers.Made, error) { return s.fill(ctx, p, r, f, dir) })
+		err = s.trees.Make(key, func(dir string) (trees.Made, error) { return s.fill(ctx, p, r, f, dir) })
 	}
 	if err != nil {
 		return "", err
@@ -125,33 +123,30 @@ func (s *Store) pull(ctx context.Context, p *pull, r reference) (string, error) 
 }
 
 // fill downloads the image and unpacks it into a directory.
-func (s *Store) fill(ctx context.Context, p *pull, r reference, f found, dir string) (layers.Made, error) {
+func (s *Store) fill(ctx context.Context, p *pull, r reference, f found, dir string) (trees.Made, error) {
 	blobs := filepath.Join(dir, "blobs")
 	if err := os.Mkdir(blobs, 0o700); err != nil {
-		return layers.Made{}, fmt.Errorf("pulling an image: %w", err)
+		return trees.Made{}, fmt.Errorf("pulling an image: %w", err)
 	}
 	if err := s.download(ctx, p, r, f, blobs); err != nil {
-		return layers.Made{}, explain(r, err)
+		return trees.Made{}, explain(r, err)
 	}
 	p.say("Unpacking image %s", r.text)
 	order := unpackOrder{Bytes: min(s.limits.bytes, max(s.limits.free, s.limits.ratio*f.bytes)), Entries: s.limits.entries}
 	for _, layer := range f.manifest.Layers {
 		order.Layers = append(order.Layers, layer.Size)
 	}
-	made, err := s.unpack(ctx, r, blobs, filepath.Join(dir, "tree"), order)
+	made, err := s.unpack(ctx, r, blobs, filepath.Join(dir, trees.Dir), order)
 	if err != nil {
-		return layers.Made{}, err
+		return trees.Made{}, err
 	}
 	info, err := describe(r, f, made)
 	if err != nil {
-		return layers.Made{}, refuse(r, err)
+		return trees.Made{}, refuse(r, err)
 	}
-	data, err := json.Marshal(info)
-	if err != nil {
-		return layers.Made{}, fmt.Errorf("pulling an image: %w", err)
-	}
+	made.Facts = info
 	p.say("Image %s is there: %d files, %s", r.text, made.Entries, yurt.Size(made.Bytes))
-	return made, errors.Join(os.WriteFile(filepath.Join(dir, infoFile), data, 0o600), os.RemoveAll(blobs))
+	return made, os.RemoveAll(blobs)
 }
 
 // refuseLayer returns the fault of a layer, or of this node if the layer is sound.
@@ -163,7 +158,7 @@ func refuseLayer(ctx context.Context, r reference, i int, err error) error {
 }
 
 // describe returns the facts about an unpacked image.
-func describe(r reference, f found, made layers.Made) (yurt.ImageInfo, error) {
+func describe(r reference, f found, made trees.Made) (yurt.ImageInfo, error) {
 	c := f.config.Config
 	info := yurt.ImageInfo{
 		Reference: r.pinned(f.digest.String()), Digest: f.digest.String(), Bytes: yurt.Size(made.Bytes), Entries: made.Entries,

@@ -17,7 +17,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/imagefiles"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // Config says which images a node takes, and where it keeps them. The zero value takes no image.
@@ -61,7 +61,7 @@ func defaultLimits(keep int64) limits {
 type Store struct {
 	config  Config
 	limits  limits
-	layers  *layers.Store
+	trees   *trees.Store
 	running chan struct{} // holds one for each pull that goes on
 
 	mu    sync.Mutex
@@ -92,12 +92,12 @@ func Open(config Config) (*Store, error) {
 	if config.Files == nil {
 		config.Files = imagefiles.Files{Layouts: config.Layouts, Credentials: config.AuthFile}
 	}
-	kept, err := layers.Open(config.Dir, layers.Limits{Bytes: config.KeepBytes})
+	kept, err := trees.Open(config.Dir, config.KeepBytes)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		config: config, limits: defaultLimits(config.KeepBytes), layers: kept, running: make(chan struct{}, maxPulls),
+		config: config, limits: defaultLimits(config.KeepBytes), trees: kept, running: make(chan struct{}, maxPulls),
 		pulls: make(map[string]*pull), known: make(map[string]meaning),
 	}
 	data, err := os.ReadFile(s.knownPath())
@@ -116,7 +116,7 @@ func Open(config Config) (*Store, error) {
 func (s *Store) Close() error {
 	s.stop()
 	s.wait.Wait()
-	return s.layers.Close()
+	return s.trees.Close()
 }
 
 // Image is one that is there.
@@ -135,28 +135,18 @@ func keyOf(digest string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// infoFile is kept beside the files of an image.
-const infoFile = "image.json"
-
 // Use returns the image of the key, if it is there, and keeps it for the user until Release.
 func (s *Store) Use(key, user string) (*Image, error) {
-	there, err := s.layers.Use(key, user)
+	there, err := s.trees.Use(key, user)
 	if err != nil || !there {
 		return nil, err
 	}
-	image := &Image{Key: key, Root: s.layers.Tree(key)}
-	data, err := os.ReadFile(s.layers.Path(key, infoFile))
-	if err == nil {
-		err = json.Unmarshal(data, &image.ImageInfo)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the record of an image: %w", err)
-	}
-	return image, nil
+	image := &Image{Key: key, Root: s.trees.Tree(key)}
+	return image, s.trees.Facts(key, &image.ImageInfo)
 }
 
 // Release ends all use by the user.
-func (s *Store) Release(user string) { s.layers.Release(user) }
+func (s *Store) Release(user string) { s.trees.Release(user) }
 
 // Check refuses a malformed reference, and one that the operator does not allow.
 func (s *Store) Check(text string) error {

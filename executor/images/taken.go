@@ -1,4 +1,4 @@
 package images
 
 // Taken returns how much disk the images take, and how much they may.
-func (s *Store) Taken() (bytes, limit int64, err error) { return s.layers.Taken() }
+func (s *Store) Taken() (bytes, limit int64, err error) { return s.trees.Taken() }

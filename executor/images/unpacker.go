@@ -18,7 +18,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/confine"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/internal/linux/power"
 )
 
@@ -39,19 +39,19 @@ const (
 )
 
 // unpack puts the layers, which are files named by their number in blobs, on top of each other in an empty directory, and removes them.
-func (s *Store) unpack(ctx context.Context, r reference, blobs, dir string, order unpackOrder) (layers.Made, error) {
+func (s *Store) unpack(ctx context.Context, r reference, blobs, dir string, order unpackOrder) (trees.Made, error) {
 	source := &blobReader{dir: blobs, count: len(order.Layers)}
 	defer source.close()
 	if s.config.Programs == nil {
 		if power.Held() {
-			return layers.Made{}, yurt.FieldErrorf(yurt.CodeUnavailable, field, "image %s is not unpacked: this node has power over its host, and no way to unpack without it", r.text)
+			return trees.Made{}, yurt.FieldErrorf(yurt.CodeUnavailable, field, "image %s is not unpacked: this node has power over its host, and no way to unpack without it", r.text)
 		}
 		answer := order.carryOut(ctx, source, dir)
 		return answer.made(ctx, r, len(order.Layers))
 	}
 	answer, err := s.unpackConfined(ctx, source, dir, order)
 	if err != nil {
-		return layers.Made{}, explain(r, err)
+		return trees.Made{}, explain(r, err)
 	}
 	if made, err := answer.made(ctx, r, len(order.Layers)); err != nil {
 		return made, err
@@ -158,8 +158,8 @@ func (b *blobReader) close() {
 }
 
 // count counts the files of an unpacked tree, which no process writes to any more: an unpacker that was taken over may have told other numbers.
-func count(dir string) (layers.Made, error) {
-	var made layers.Made
+func count(dir string) (trees.Made, error) {
+	var made trees.Made
 	seen := make(map[uint64]bool) // files with several names
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -141,7 +141,7 @@ func (p *provisioner) keepLayer(ctx context.Context, s *Handle, l *packages.Laye
 		w.CloseWithError(err)
 		packed <- err
 	}()
-	err := p.node.layers.Add(ctx, l.Digest, r)
+	err := p.node.config.Packages.AddLayer(ctx, p.node.layers, l.Digest, r)
 	r.CloseWithError(err)
 	if err := errors.Join(err, <-packed); err != nil {
 		return fmt.Errorf("keeping the installed files: %w", err)

@@ -19,7 +19,6 @@ import (
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/kernel"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/notify"
 	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/packages"
@@ -29,6 +28,7 @@ import (
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/start"
 	"github.com/yurtrun/yurt/executor/statedir"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -54,7 +54,7 @@ type Parts struct {
 	Runtimes   *host.Host
 	Room       *headroom.Room // for writes that end something while the disk is full
 	Disks      *headroom.Guard
-	Layers     *layers.Store
+	Layers     *trees.Store
 	Images     *images.Store
 	Processors *cpuidle.Processors // nil where they are not kept awake
 }
@@ -83,7 +83,7 @@ type Node struct {
 	memory     *runlog.Memory // for the logs of executions
 	results    *output.Budget // for results that are assembled
 	ids        *idrange.Ranges
-	layers     *layers.Store
+	layers     *trees.Store
 	images     *images.Store
 	processors *cpuidle.Processors
 

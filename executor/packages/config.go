@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/executor/egress"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // Config says how packages are installed that code needs. The zero value installs
@@ -64,8 +64,6 @@ func (c Config) Complete(stateDir string) Config {
 }
 
 // OpenStore opens the store of the layers.
-func (c Config) OpenStore() (*layers.Store, error) {
-	return layers.Open(c.Dir, layers.Limits{
-		Bytes: c.KeepBytes, LayerBytes: min(maxLayerBytes, c.KeepBytes), LayerEntries: maxLayerEntries,
-	})
+func (c Config) OpenStore() (*trees.Store, error) {
+	return trees.Open(c.Dir, c.KeepBytes)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // concurrently.
 type Installer struct {
 	ctx     context.Context //nolint:containedctx // it is the node's life
-	store   *layers.Store
+	store   *trees.Store
 	timeout time.Duration
 	serve   func(do func()) error
 	carry   func(context.Context, *Installation) error
@@ -37,7 +37,7 @@ type Installer struct {
 
 // NewInstaller returns an installer. It has carry carry out an installation, which adds the
 // layer to the store, and runs that by serve, until ctx is done. It tells ended of each installation.
-func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve func(func()) error, carry func(context.Context, *Installation) error, ended func(took time.Duration, err error)) *Installer {
+func NewInstaller(ctx context.Context, config Config, store *trees.Store, serve func(func()) error, carry func(context.Context, *Installation) error, ended func(took time.Duration, err error)) *Installer {
 	return &Installer{
 		ctx: ctx, store: store, timeout: config.Timeout, serve: serve, carry: carry, ended: ended,
 		running: make(chan struct{}, config.MaxInstalls), going: make(map[string]*Installation),

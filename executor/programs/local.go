@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/confine"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/oomscore"
 	"github.com/yurtrun/yurt/plugins"
@@ -110,7 +110,7 @@ func (l *Local) StartUnpacker(request Unpacking) (Program, error) {
 	if request.FileBytes <= 0 {
 		return Program{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "file_bytes", "%d is no bound of a file; give one above 0", request.FileBytes)
 	}
-	tree, err := layers.OpenNew(l.config.ImagesDir, request.Image)
+	tree, err := trees.OpenNew(l.config.ImagesDir, request.Image)
 	if err != nil {
 		return Program{}, err
 	}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/idrange"
-	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/trees"
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// Reclaim gives the trees of unpackers that died with their broker to the owner of the store, which can remove them then. It is called
+// Reclaim gives the trees of unpackers that died with their broker to the owner of the store, so that it can remove them. It is called
 // before the first program starts. A tree whose maker lives, which another broker's may, stays as it is. No link is followed below the
 // store's directory: its owner may have less power than this process.
 func (l *Local) Reclaim() error {
@@ -31,7 +31,7 @@ func (l *Local) Reclaim() error {
 	}
 	var failed []error
 	for _, name := range names {
-		if !layers.IsNew(name) {
+		if !trees.IsNew(name) {
 			continue
 		}
 		if err := reclaim(store, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func reclaim(store *os.File, name string) error {
 	} else if err != nil {
 		return err
 	}
-	tree, err := openDir(made, "tree")
+	tree, err := openDir(made, trees.Dir)
 	if err != nil {
 		return err
 	}

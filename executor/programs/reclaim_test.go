@@ -44,8 +44,8 @@ func leave(t *testing.T, images, name string, owner int) (tree string) {
 	return tree
 }
 
-// TestTreesOfDeadUnpackersAreTheStores: those that died with their broker. It follows no link of the store's owner, and leaves alone what a
-// living maker holds and what no unpacker has made.
+// TestTreesOfDeadUnpackersAreTheStores: those that died with their broker. It follows no link of the store's owner, and leaves alone the
+// trees of living makers and of others than unpackers.
 func TestTreesOfDeadUnpackersAreTheStores(t *testing.T) {
 	const owner, other = 12345, idrange.First
 	images, outside := t.TempDir(), t.TempDir()

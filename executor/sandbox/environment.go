@@ -10,12 +10,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/executor/tools"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // TemplateEnv is the environment that the image, and above it the template, gives to every process.
@@ -167,7 +167,7 @@ func (s *Sandbox) ImportsAhead(language string) bool {
 const maxLayers = 64
 
 // MountLayers mounts each of the layers that is not mounted. The caller has the gate.
-func (s *Sandbox) MountLayers(store *layers.Store, needs packages.Layers) error {
+func (s *Sandbox) MountLayers(store *trees.Store, needs packages.Layers) error {
 	for _, l := range needs {
 		if err := s.MountLayer(store, l); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (s *Sandbox) MountLayers(store *layers.Store, needs packages.Layers) error 
 
 // MountLayer mounts the layer in the sandbox, if it is not. The caller has the gate. That
 // the sandbox uses the layer is on the disk first: a next executor is to hold it too.
-func (s *Sandbox) MountLayer(store *layers.Store, l *packages.Layer) error {
+func (s *Sandbox) MountLayer(store *trees.Store, l *packages.Layer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, mounted := s.mounted[l.Digest]; mounted {
@@ -218,7 +218,7 @@ func (s *Sandbox) noteMounted(digest string) {
 
 // AdoptLayers holds the layers of a sandbox that is taken over. One that was written down
 // and not mounted yet is mounted when it is needed.
-func (s *Sandbox) AdoptLayers(store *layers.Store) error {
+func (s *Sandbox) AdoptLayers(store *trees.Store) error {
 	for _, digest := range s.Record.Layers {
 		there, err := store.Use(digest, s.id)
 		if err != nil {

@@ -7,15 +7,15 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/statedir"
+	"github.com/yurtrun/yurt/executor/trees"
 )
 
 // ShowLayer has every process of the sandbox see the layer beside those before it. The record
 // says so first, for the next executor. The caller has the gate.
-func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
+func (s *Sandbox) ShowLayer(store *trees.Store, l *packages.Layer) error {
 	s.mu.Lock()
 	record := s.Record
 	entry := InstalledLayer{l.Runtime, l.Digest}

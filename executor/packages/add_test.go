@@ -1,4 +1,4 @@
-package layers
+package packages_test
 
 import (
 	"archive/tar"
@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/trees"
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 func digest(letter string) string { return strings.Repeat(letter, 64) }
@@ -40,45 +41,34 @@ func archive(t *testing.T, size int, more ...*tar.Header) *bytes.Buffer {
 	return &out
 }
 
-func open(t *testing.T, dir string, limit int64) *Store {
+// openStore returns a store of layers, and the configuration that has it.
+func openStore(t *testing.T, dir string, limit int64) (packages.Config, *trees.Store) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("files of layers are made as root")
 	}
-	s, err := Open(dir, Limits{Bytes: limit, LayerBytes: limit, LayerEntries: 100})
+	c := packages.Config{Dir: dir, KeepBytes: limit}
+	s, err := c.OpenStore()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return s
+	return c, s
 }
 
-func use(t *testing.T, s *Store, digest, user string, want bool) {
-	t.Helper()
-	there, err := s.Use(digest, user)
-	if err != nil || there != want {
-		t.Errorf("layer %.1s is there: %v, %v; want %v", digest, there, err, want)
-	}
-}
-
-func TestAddAndUse(t *testing.T) {
+// TestAddReadable: all users of a sandbox can read the files of a layer, and no file has privileges.
+func TestAddReadable(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s := open(t, dir, 1<<20)
-	use(t, s, digest("a"), "me", false)
-	if err := s.Add(t.Context(), digest("a"), archive(t, 10)); err != nil {
-		t.Fatal(err)
-	}
-	use(t, s, digest("a"), "me", true)
-	if err := s.Add(t.Context(), digest("a"), archive(t, 20)); err != nil { // another caller was faster
+	c, s := openStore(t, t.TempDir(), 1<<20)
+	if err := c.AddLayer(t.Context(), s, digest("a"), archive(t, 10)); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(s.Tree(digest("a")), "bin/tool"))
 	if err != nil || info.Mode() != 0o755 || info.Size() != 10 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
+	if bytes, _, err := s.Taken(); err != nil || bytes < 10 {
+		t.Errorf("it takes %d bytes, %v", bytes, err)
 	}
 }
 
@@ -117,8 +107,8 @@ func TestAddHostile(t *testing.T) {
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			s := open(t, dir, 1<<20)
-			if err := s.Add(t.Context(), digest("a"), archive(t, tt.size, tt.more...)); (err == nil) != tt.ok {
+			c, s := openStore(t, dir, 1<<20)
+			if err := c.AddLayer(t.Context(), s, digest("a"), archive(t, tt.size, tt.more...)); (err == nil) != tt.ok {
 				t.Errorf("error %v", err)
 			}
 			entries, err := os.ReadDir(dir)
@@ -141,65 +131,43 @@ func TestAddHostile(t *testing.T) {
 	}
 }
 
-// TestMakeRoom keeps layers in use, by this store or another, and those that were used last.
-func TestMakeRoom(t *testing.T) {
+// TestLayersNeedNoCapability: the store belongs to the user of its process. That user makes and removes layers of all modes without any.
+func TestLayersNeedNoCapability(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, other := open(t, dir, 100), open(t, dir, 100)
-	for i, letter := range []string{"a", "b", "c"} {
-		if err := s.Add(t.Context(), digest(letter), archive(t, 30)); err != nil {
-			t.Fatal(err)
+	c, s := openStore(t, dir, 20) // has room for one
+	entries := []*tar.Header{
+		{Typeflag: tar.TypeDir, Name: "sealed/", Mode: 0o555},
+		{Typeflag: tar.TypeReg, Name: "sealed/file", Mode: 0o7444, Uid: 1000, Gid: 1000},
+		{Typeflag: tar.TypeDir, Name: "closed/", Mode: 0o2000},
+		{Typeflag: tar.TypeReg, Name: "closed/file", Mode: 0o001},
+	}
+	source, next := archive(t, 15, entries...), archive(t, 15)
+	var err error
+	lockedthread.Run(func() {
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var none [2]unix.CapUserData
+		if err = unix.Capset(&header, &none[0]); err != nil {
+			return
 		}
-		at := time.Now().Add(time.Duration(i-10) * time.Hour)
-		if err := os.Chtimes(filepath.Join(dir, digest(letter), metaFile), at, at); err != nil {
-			t.Fatal(err)
+		if opened, openErr := os.Open("/proc/1/environ"); openErr == nil {
+			err = errors.Join(errors.New("the thread reads the environment of another process"), opened.Close())
+			return
 		}
-	}
-	use(t, other, digest("a"), "sandbox", true)
-	if err := s.Add(t.Context(), digest("d"), archive(t, 30)); err != nil {
-		t.Fatal(err)
-	}
-	for letter, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		use(t, s, digest(letter), "look", want)
-	}
-	s.Release("look")
-	other.Release("sandbox")
-	if err := s.Add(t.Context(), digest("e"), archive(t, 90)); err != nil {
-		t.Fatal(err)
-	}
-	for _, letter := range []string{"a", "c", "d"} {
-		use(t, s, digest(letter), "look", false)
-	}
-	use(t, s, digest("e"), "look", true)
-}
-
-// TestHalfMade finds the files of a process that was killed.
-func TestHalfMade(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{newPrefix + "x", oldPrefix + "y"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Join(path, treeDir), 0o700); err != nil {
-			t.Fatal(err)
+		if err = c.AddLayer(t.Context(), s, digest("a"), source); err != nil {
+			return
 		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"sealed/file", "closed/file"} {
+			if _, err = os.ReadFile(filepath.Join(s.Tree(digest("a")), name)); err != nil {
+				return
+			}
 		}
+		err = c.AddLayer(t.Context(), s, digest("b"), next)
+	})
+	if err != nil {
+		t.Errorf("a layer without capabilities: %v", err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, digest("a"), treeDir), 0o700); err != nil { // no record in it
-		t.Fatal(err)
-	}
-	s := open(t, dir, 100)
-	use(t, s, digest("a"), "me", false)
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
-	if err := s.Add(t.Context(), digest("a"), archive(t, 1)); err != nil {
-		t.Error(err)
-	}
-	use(t, s, digest("a"), "me", true)
-	if err := s.Add(t.Context(), "../x", archive(t, 1)); yurt.CodeOf(err) != yurt.CodeInternal {
-		t.Errorf("error %v", err)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != digest("b") {
+		t.Errorf("the store has %v, %v; want the second layer", left, err)
 	}
 }

@@ -1,7 +1,6 @@
-package layers
+package trees
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -17,17 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// Names in the directory of a layer.
-const (
-	treeDir  = "tree"
-	metaFile = "layer.json" // locked by the users of the layer; its time is that of the last use
-)
+// Dir is the directory of a tree's files, in the directory that is named by the tree's digest.
+const Dir = "tree"
 
-// A layer that is being made, or removed, has another name.
+// metaFile is beside it. The users of the tree lock it, and its time is that of the last use.
+const metaFile = "layer.json"
+
+// A tree that is being made, or removed, has another name.
 const (
 	newPrefix = "new-"
 	oldPrefix = "old-"
@@ -37,46 +35,55 @@ const (
 // abandoned: it is locked a moment after it was made.
 const abandonedAge = time.Minute
 
-// metaVersion is the version of the file. A layer of another version is not used.
-const metaVersion = 1
+// The versions of the file. A tree of another version is not used: programs that know the first one alone find no facts in the file.
+const (
+	plainVersion = 1
+	factsVersion = 2
+)
 
-// meta is the file beside a layer's tree.
+// maxMeta bounds the file, in bytes.
+const maxMeta = 2 << 20
+
+// meta is the file beside a tree.
 type meta struct {
-	Version int       `json:"version"`
-	Bytes   int64     `json:"bytes"`
-	Entries int       `json:"entries"`
-	MadeAt  time.Time `json:"made_at"`
+	Version int             `json:"version"`
+	Bytes   int64           `json:"bytes"`
+	Entries int             `json:"entries"`
+	MadeAt  time.Time       `json:"made_at"`
+	Facts   json.RawMessage `json:"facts,omitempty"`
 }
 
-// Limits bound the layers of a store.
-type Limits struct {
-	Bytes        int64 // of all layers together
-	LayerBytes   int64 // of one
-	LayerEntries int   // files and directories of one
+// readMeta reads the file; ok is false for one of no known version.
+func readMeta(file io.Reader) (m meta, ok bool) {
+	data, err := io.ReadAll(io.LimitReader(file, maxMeta))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	return m, err == nil && (m.Version == plainVersion || m.Version == factsVersion)
 }
 
-// Store is a directory of layers. Its methods may be called concurrently.
+// Store is a directory of trees. Its methods may be called concurrently.
 type Store struct {
-	dir    string
-	limits Limits
+	dir   string
+	limit int64 // of the bytes of all trees together
 
 	mu   sync.Mutex
 	held map[string]*holding // by digest
 }
 
-// holding is a layer that this process uses, for so many users.
+// holding is a tree that this process uses, for so many users.
 type holding struct {
 	lock  *os.File
 	users map[string]struct{}
 }
 
-// Open returns the store in dir, an absolute path, which is made with its first layer.
-func Open(dir string, limits Limits) (*Store, error) {
-	s := &Store{dir: dir, limits: limits, held: make(map[string]*holding)}
+// Open returns the store in dir, an absolute path, which is made with its first tree.
+func Open(dir string, limit int64) (*Store, error) {
+	s := &Store{dir: dir, limit: limit, held: make(map[string]*holding)}
 	return s, s.removeRemains()
 }
 
-// Close gives back every layer that this process uses.
+// Close gives back every tree that this process uses.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +95,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// removeRemains removes the files of a process that was killed while it made or removed a layer. A process that is at
+// removeRemains removes the files of a process that was killed while it made or removed a tree. A process that is at
 // work holds a lock on its files.
 func (s *Store) removeRemains() error {
 	entries, err := os.ReadDir(s.dir)
@@ -96,7 +103,7 @@ func (s *Store) removeRemains() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the directory of layers: %w", err)
+		return fmt.Errorf("reading the directory of trees: %w", err)
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
@@ -109,7 +116,7 @@ func (s *Store) removeRemains() error {
 				err = os.RemoveAll(path)
 				lock.Close()
 				if err != nil {
-					return fmt.Errorf("removing the remains of a layer: %w", err)
+					return fmt.Errorf("removing the remains of a tree: %w", err)
 				}
 			}
 		}
@@ -117,16 +124,35 @@ func (s *Store) removeRemains() error {
 	return nil
 }
 
-// Tree returns where the files of a layer are.
+// Tree returns where the files of a tree are.
 func (s *Store) Tree(digest string) string { return Tree(s.dir, digest) }
 
-// Tree returns where the files of a layer are in the directory of a store.
-func Tree(dir, digest string) string { return filepath.Join(dir, digest, treeDir) }
+// Tree returns where the files of a tree are in the directory of a store.
+func Tree(dir, digest string) string { return filepath.Join(dir, digest, Dir) }
 
-// Path returns where something is that is kept beside them.
-func (s *Store) Path(digest, name string) string { return filepath.Join(s.dir, digest, name) }
+// olderFacts is the file that earlier versions kept the facts of images in, beside the tree.
+const olderFacts = "image.json"
 
-// Use returns whether there is the layer, and keeps it for the user until [Store.Release].
+// Facts reads the facts of a tree that is in use.
+func (s *Store) Facts(digest string, facts any) error {
+	file, err := os.Open(filepath.Join(s.dir, digest, metaFile))
+	if err != nil {
+		return fmt.Errorf("reading the facts of a tree: %w", err)
+	}
+	defer file.Close()
+	m, _ := readMeta(file)
+	if m.Facts == nil {
+		if m.Facts, err = os.ReadFile(filepath.Join(s.dir, digest, olderFacts)); err != nil {
+			return fmt.Errorf("reading the facts of a tree: %w", err)
+		}
+	}
+	if err := json.Unmarshal(m.Facts, facts); err != nil {
+		return fmt.Errorf("reading the facts of a tree: %w", err)
+	}
+	return nil
+}
+
+// Use returns whether there is the tree, and keeps it for the user until [Store.Release].
 // A user may use several, and one more than once.
 func (s *Store) Use(digest, user string) (bool, error) {
 	s.mu.Lock()
@@ -143,7 +169,7 @@ func (s *Store) Use(digest, user string) (bool, error) {
 	return true, nil
 }
 
-// lock locks a layer for use; nil means that it does not exist.
+// lock locks a tree for use; nil means that it does not exist.
 func (s *Store) lock(digest string) (*os.File, error) {
 	path := filepath.Join(s.dir, digest, metaFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -151,14 +177,9 @@ func (s *Store) lock(digest string) (*os.File, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("using a layer: %w", err)
+		return nil, fmt.Errorf("using a tree: %w", err)
 	}
-	var m meta
-	data, err := io.ReadAll(io.LimitReader(file, 1<<16))
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	if err != nil || m.Version != metaVersion {
+	if _, ok := readMeta(file); !ok {
 		return nil, file.Close()
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
@@ -178,11 +199,11 @@ func isAt(file *os.File, path string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("using a layer: %w", err)
+		return false, fmt.Errorf("using a tree: %w", err)
 	}
 	open, err := file.Stat()
 	if err != nil {
-		return false, fmt.Errorf("using a layer: %w", err)
+		return false, fmt.Errorf("using a tree: %w", err)
 	}
 	return os.SameFile(open, there), nil
 }
@@ -200,31 +221,43 @@ func (s *Store) Release(user string) {
 	}
 }
 
-// Add makes a layer of a tar archive, readable by all, and then makes room. A layer that exists stays as it is.
-func (s *Store) Add(ctx context.Context, digest string, archive io.Reader) error {
-	return s.Make(digest, func(dir string) (Made, error) {
-		return s.unpack(ctx, filepath.Join(dir, treeDir), archive)
-	})
-}
-
-// Made describes a new layer.
+// Made describes a new tree.
 type Made struct {
 	Bytes   int64
 	Entries int
+	Facts   any // for [Store.Facts]; nil for a tree without facts
 }
 
-// Make makes a layer as Add does, of the files that fill puts into the directory "tree" in dir. Other files that fill puts into
-// dir are kept beside it, for [Store.Path].
+// meta returns the file for it.
+func (m Made) meta() (meta, error) {
+	out := meta{Version: plainVersion, Bytes: m.Bytes, Entries: m.Entries, MadeAt: time.Now()}
+	if m.Facts == nil {
+		return out, nil
+	}
+	out.Version = factsVersion
+	var err error
+	out.Facts, err = json.Marshal(m.Facts)
+	if err == nil && len(out.Facts) > maxFacts {
+		err = yurt.Errorf(yurt.CodeLimitOutOfRange, "the facts of a tree have %d bytes; at most %d are kept", len(out.Facts), maxFacts)
+	}
+	return out, err
+}
+
+// maxFacts bounds the facts, in bytes: they fit into the file.
+const maxFacts = maxMeta - 4<<10
+
+// Make makes a tree of the files that fill puts into the directory "tree" in dir, unless there is one, and then makes room. Fill leaves no other
+// file in dir.
 func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err error) {
 	if err := checkDigest(digest); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o711); err != nil {
-		return fmt.Errorf("making the directory of layers: %w", err)
+		return fmt.Errorf("making the directory of trees: %w", err)
 	}
 	path := filepath.Join(s.dir, newPrefix+rand.Text())
-	if err := os.MkdirAll(filepath.Join(path, treeDir), 0o755); err != nil {
-		return fmt.Errorf("making a layer: %w", err)
+	if err := os.MkdirAll(filepath.Join(path, Dir), 0o755); err != nil {
+		return fmt.Errorf("making a tree: %w", err)
 	}
 	lock, err := lockDir(path, unix.LOCK_SH)
 	if err != nil {
@@ -235,15 +268,19 @@ func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err er
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(meta{Version: metaVersion, Bytes: made.Bytes, Entries: made.Entries, MadeAt: time.Now()})
+	m, err := made.meta()
 	if err != nil {
-		return fmt.Errorf("making a layer: %w", err)
+		return fmt.Errorf("making a tree: %w", err)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("making a tree: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(path, metaFile), data, 0o600); err != nil {
-		return fmt.Errorf("making a layer: %w", err)
+		return fmt.Errorf("making a tree: %w", err)
 	}
 	if err := unix.Syncfs(int(lock.Fd())); err != nil {
-		return fmt.Errorf("making a layer: %w", err)
+		return fmt.Errorf("making a tree: %w", err)
 	}
 	if err := s.place(path, digest); err != nil {
 		return err
@@ -251,24 +288,24 @@ func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err er
 	return s.makeRoom(digest)
 }
 
-// IsNew reports whether the directory of a layer that is being made can have the name.
+// IsNew reports whether the directory of a tree that is being made can have the name.
 func IsNew(name string) bool {
 	odd := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 	random, ok := strings.CutPrefix(name, newPrefix)
 	return ok && random != "" && len(random) <= 64 && !strings.ContainsFunc(random, odd)
 }
 
-// OpenNew opens the tree of a layer that is being made in the directory of a store, by the name of its directory there, and follows no link.
+// OpenNew opens the tree of a tree that is being made in the directory of a store, by the name of its directory there, and follows no link.
 // The caller closes it.
 func OpenNew(dir, name string) (*os.File, error) {
 	if !IsNew(name) {
-		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.100q is no layer that is being made; give the name of its directory in the store", name)
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%.100q is no tree that is being made; give the name of its directory in the store", name)
 	}
 	tree, err := openTree(dir, name, unix.O_RDONLY)
 	if err != nil {
-		return nil, fmt.Errorf("opening a layer that is being made: %w", err)
+		return nil, fmt.Errorf("opening a tree that is being made: %w", err)
 	}
-	return os.NewFile(uintptr(tree), treeDir), nil
+	return os.NewFile(uintptr(tree), Dir), nil
 }
 
 // openTree opens a tree in the directory of a store and follows no link there: the store's owner may have less power than this process. The
@@ -279,12 +316,12 @@ func openTree(dir, name string, flags uint64) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(store)
-	return openat.At(store, name+"/"+treeDir, &unix.OpenHow{
+	return openat.At(store, name+"/"+Dir, &unix.OpenHow{
 		Flags: flags | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV,
 	})
 }
 
-// place gives a layer that was made its name, unless there is one that can be used.
+// place gives a tree that was made its name, unless there is one that can be used.
 func (s *Store) place(path, digest string) error {
 	there, err := s.lock(digest)
 	if there != nil {
@@ -297,7 +334,7 @@ func (s *Store) place(path, digest string) error {
 		return err
 	}
 	if err := os.Rename(path, filepath.Join(s.dir, digest)); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, unix.ENOTEMPTY) {
-		return fmt.Errorf("making a layer: %w", err)
+		return fmt.Errorf("making a tree: %w", err)
 	}
 	return nil
 }
@@ -305,65 +342,19 @@ func (s *Store) place(path, digest string) error {
 func checkDigest(digest string) error {
 	odd := func(r rune) bool { return (r < 'a' || r > 'f') && (r < '0' || r > '9') }
 	if len(digest) != 64 || strings.ContainsFunc(digest, odd) {
-		return yurt.Errorf(yurt.CodeInternal, "%.80q is not the digest of a layer", digest)
+		return yurt.Errorf(yurt.CodeInternal, "%.80q is not the digest of a tree", digest)
 	}
 	return nil
-}
-
-// unpack reads the archive, which is hostile, within bounds and never out of dir.
-func (s *Store) unpack(ctx context.Context, dir string, archive io.Reader) (Made, error) {
-	tree, err := workspace.At(dir, os.Geteuid(), os.Getegid())
-	if err != nil {
-		return Made{}, err
-	}
-	defer tree.Close()
-	done, err := tree.Unpack(ctx, ".", archive, workspace.Limits{Entries: s.limits.LayerEntries, Bytes: s.limits.LayerBytes})
-	if err != nil {
-		return Made{}, fmt.Errorf("making a layer: %w", err)
-	}
-	return Made{Bytes: done.Bytes, Entries: done.Entries}, readable(dir)
-}
-
-// readable lets all users read the files in dir: in a sandbox the files have no owner.
-func readable(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("making a layer readable: %w", err)
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("making a layer readable: %w", err)
-		}
-		if entry.Type()&fs.ModeSymlink != 0 {
-			return nil
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return fmt.Errorf("making a layer readable: %w", err)
-		}
-		mode := info.Mode().Perm() | 0o444
-		if info.IsDir() || mode&0o100 != 0 {
-			mode |= 0o111
-		}
-		if mode == info.Mode().Perm() {
-			return nil
-		}
-		if err := root.Chmod(path, mode); err != nil {
-			return fmt.Errorf("making a layer readable: %w", err)
-		}
-		return nil
-	})
 }
 
 // lockDir locks a directory at once, or fails.
 func lockDir(path string, how int) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("locking a layer: %w", err)
+		return nil, fmt.Errorf("locking a tree: %w", err)
 	}
 	if err := unix.Flock(int(dir.Fd()), how|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking a layer: %w", err), dir.Close())
+		return nil, errors.Join(fmt.Errorf("locking a tree: %w", err), dir.Close())
 	}
 	return dir, nil
 }

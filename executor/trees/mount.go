@@ -1,4 +1,4 @@
-package layers
+package trees
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/overlay"
 )
 
-// Mount makes the tree of a layer in the directory of a store, and no more than that, visible at a directory in the mount namespace of the file, one of
+// Mount makes a tree in the directory of a store, and no more than that, visible at a directory in the mount namespace of the file, one of
 // /proc/PID/ns/mnt. It is read-only there, also for root, and its files have inodes of their own: locks and watches of files reach no
-// other sandbox that has the layer. target is a path in that namespace beyond the reach of the sandbox's processes.
+// other sandbox that has the tree. target is a path in that namespace beyond the reach of the sandbox's processes.
 func Mount(dir, digest string, namespace *os.File, target string) (err error) {
 	lockedthread.Run(func() { err = mountInto(dir, digest, namespace, target) })
 	return err
@@ -39,8 +39,8 @@ func MountView(dir *os.File, namespace *os.File, target string) error {
 
 const attributes = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOATIME
 
-// mountInto mounts the layer from a mount namespace that the calling thread makes for it: there an empty file system hides how full
-// the disk with the layers is.
+// mountInto mounts the tree from a mount namespace that the calling thread makes for it: there an empty file system hides how full
+// the disk with the trees is.
 func mountInto(dir, digest string, namespace *os.File, target string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil { // and CLONE_FS with it
 		return fmt.Errorf("leaving the mounts of the host: %w", err)
@@ -50,7 +50,7 @@ func mountInto(dir, digest string, namespace *os.File, target string) error {
 	}
 	layer, err := openTree(dir, digest, unix.O_PATH) // before a directory is hidden
 	if err != nil {
-		return fmt.Errorf("opening a layer: %w", err)
+		return fmt.Errorf("opening a tree: %w", err)
 	}
 	defer unix.Close(layer)
 	const bottom = "/mnt"
@@ -73,12 +73,12 @@ func moveInto(mount int, namespace *os.File, target string) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	at, err := unix.Openat2(unix.AT_FDCWD, target, &how)
 	if err != nil {
-		return fmt.Errorf("finding the place of a layer: %w", err)
+		return fmt.Errorf("finding the place of a tree: %w", err)
 	}
 	defer unix.Close(at)
 	err = unix.MoveMount(mount, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if err != nil {
-		return fmt.Errorf("mounting a layer: %w", err)
+		return fmt.Errorf("mounting a tree: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package layers
+package trees
 
 import (
 	"crypto/rand"
@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept is a layer on the disk.
+// kept is a tree on the disk.
 type kept struct {
 	digest string
 	bytes  int64
 	used   time.Time
 }
 
-// makeRoom removes unused layers until the rest is within the limit. It spares the newest one, whose maker is about to use it.
+// makeRoom removes unused trees until the rest is within the limit. It spares the newest one, whose maker is about to use it.
 func (s *Store) makeRoom(made string) error {
 	list, total, err := s.list()
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Store) makeRoom(made string) error {
 	}
 	slices.SortFunc(list, func(a, b kept) int { return a.used.Compare(b.used) })
 	for _, k := range list {
-		if total <= s.limits.Bytes {
+		if total <= s.limit {
 			break
 		}
 		if k.digest == made {
@@ -46,20 +46,20 @@ func (s *Store) makeRoom(made string) error {
 	return nil
 }
 
-// Taken returns how much disk the layers take, and how much they may.
+// Taken returns how much disk the trees take, and how much they may.
 func (s *Store) Taken() (bytes, limit int64, err error) {
 	_, bytes, err = s.list()
-	return bytes, s.limits.Bytes, err
+	return bytes, s.limit, err
 }
 
-// list returns the layers and the sum of their sizes.
+// list returns the trees and the sum of their sizes.
 func (s *Store) list() (list []kept, total int64, _ error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing the layers: %w", err)
+		return nil, 0, fmt.Errorf("listing the trees: %w", err)
 	}
 	for _, entry := range entries {
 		if checkDigest(entry.Name()) != nil {
@@ -80,7 +80,7 @@ func (s *Store) list() (list []kept, total int64, _ error) {
 	return list, total, nil
 }
 
-// remove removes a layer unless it is in use.
+// remove removes a tree unless it is in use.
 func (s *Store) remove(digest string) (bool, error) {
 	path := filepath.Join(s.dir, digest)
 	lock, err := os.OpenFile(filepath.Join(path, metaFile), os.O_RDWR, 0)
@@ -90,14 +90,14 @@ func (s *Store) remove(digest string) (bool, error) {
 			return false, nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("removing a layer: %w", err)
+		return false, fmt.Errorf("removing a tree: %w", err)
 	}
 	old := filepath.Join(s.dir, oldPrefix+rand.Text())
 	if err := os.Rename(path, old); err != nil {
-		return false, fmt.Errorf("removing a layer: %w", err)
+		return false, fmt.Errorf("removing a tree: %w", err)
 	}
 	if err := os.RemoveAll(old); err != nil {
-		return false, fmt.Errorf("removing a layer: %w", err)
+		return false, fmt.Errorf("removing a tree: %w", err)
 	}
 	return true, nil
 }
