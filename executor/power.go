@@ -30,7 +30,7 @@ type Power struct {
 }
 
 // OpenPower locks the state directory of the configuration, and returns the broker for it. It fails if another has the directory. The directories
-// and stores become those of the user whom executors run as, see [idrange.Executor]. The caller calls Close.
+// and stores become those of the executors' user, see [idrange.Executor]. The caller calls Close.
 func OpenPower(config Config) (*Power, error) { return config.openPower(idrange.Executor) }
 
 // openPower is OpenPower for executors of that user.

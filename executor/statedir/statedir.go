@@ -57,7 +57,7 @@ func CgroupName(stateDir string) string {
 }
 
 // LayOut makes the directories and gives them to the user of the executor. It fails if a newer version has left its files there. The caller is
-// root, or the user. The files in the state directory may be the work of an executor that was taken over, so it writes to no file there.
+// root, or the user. Entries of the state directory may be the work of an executor that was taken over, so it writes to no file there.
 func LayOut(stateDir, runDir, version string, transient bool, user int) error {
 	if err := records.CheckFormat(stateDir, version); err != nil {
 		return err
@@ -81,8 +81,8 @@ func LayOut(stateDir, runDir, version string, transient bool, user int) error {
 	return errors.Join(give(stateDir, user), giveRunDir(runDir, user))
 }
 
-// Begin readies the directories, which were laid out, for a new executor, its user: it records the format, and removes what the executor before it
-// has left.
+// Begin readies the directories, which were laid out, for a new executor, its user: it records the format, and removes
+// the remains of the executor before it.
 func Begin(stateDir, runDir, version string, transient bool) error {
 	if err := rundir.Sweep(runDir); err != nil || transient {
 		return err
@@ -118,7 +118,7 @@ func (d Dirs) OpenDisks() (*os.File, error) {
 	return dir, nil
 }
 
-// OpenStores opens the directory in which executors have the files of each sandbox. The caller closes it.
+// OpenStores opens the directory of the executors' files on disk of all sandboxes. The caller closes it.
 func (d Dirs) OpenStores() (*os.File, error) { return d.open(rundir.Sandboxes) }
 
 // open opens a directory in the state directory, and follows no link there: it is the executor's.

@@ -67,7 +67,7 @@ func (d *Dir) as(do func() error) error {
 }
 
 // identified runs do with the identity of the sandbox's user, and without the capabilities over others' files. The kernel takes these from root
-// by itself, and not from another user. had is what the thread has, and gets back.
+// by itself, and not from another user. The thread has the set had, and gets it back.
 func (d *Dir) identified(had *[2]unix.CapUserData, do func() error) error {
 	runtime.LockOSThread()
 	defer func() {
