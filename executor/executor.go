@@ -93,10 +93,15 @@ func openParts(e *Executor) (err error) {
 
 // newRuntimes returns the host of the language runtimes, which the broker starts. It checks their binaries too.
 func newRuntimes(config Config, runDir string, by programs.Requests) *host.Host {
-	return host.New(config.PluginDir, config.Logger,
+	options := []host.Option{
 		host.WithConfinement(programs.Runtimes{By: by}), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 		host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
-		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)))
+		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)),
+	}
+	if config.RuntimeChecksums == nil { // with them, a start alone shows whether the broker lets a binary run
+		options = append(options, host.WithDescriptions())
+	}
+	return host.New(config.PluginDir, config.Logger, options...)
 }
 
 // nodeConfig returns the settings that the node has of the configuration.

@@ -1,19 +1,27 @@
 package plugins
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	pb "google.golang.org/protobuf/proto"
 
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
 
 // BinaryPrefix starts the file name of every runtime's binary; the runtime's name follows it.
 const BinaryPrefix = "yurt-runtime-"
+
+// DescribeArgument is the argument with which a runtime's binary prints its description in place of serving: a message of the protocol,
+// in base64. The build keeps it in the plugin directory, so that a host need not start the runtime to know it.
+const DescribeArgument = "describe"
 
 // Serve is the whole main function of a runtime's binary: it serves rt to the host that started the
 // process and returns when the host is done with it. A process that no host started was run by
@@ -27,6 +35,9 @@ const BinaryPrefix = "yurt-runtime-"
 func Serve(rt Runtime) error {
 	shake := protocol.Handshake()
 	if os.Getenv(shake.MagicCookieKey) != shake.MagicCookieValue {
+		if len(os.Args) == 2 && os.Args[1] == DescribeArgument {
+			return describe(context.Background(), rt, os.Stdout)
+		}
 		return byHand(filepath.Base(os.Args[0]))
 	}
 	// The recovered panics and the runtime's own code write to hclog's default logger; go-plugin
@@ -46,6 +57,20 @@ func Serve(rt Runtime) error {
 		},
 	})
 	return nil
+}
+
+// describe prints the description of the runtime.
+func describe(ctx context.Context, rt Runtime, to io.Writer) error {
+	info, err := rt.Describe(ctx)
+	if err != nil {
+		return fmt.Errorf("describing the runtime: %w", err)
+	}
+	data, err := pb.Marshal(infoToWire(info))
+	if err != nil {
+		return fmt.Errorf("writing the description: %w", err)
+	}
+	_, err = fmt.Fprintln(to, base64.StdEncoding.EncodeToString(data))
+	return err
 }
 
 func byHand(name string) error {

@@ -14,10 +14,10 @@ import (
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	e := testutil.Executor(t)
-	if _, err := e.Runtimes(t.Context()); err != nil {
-		t.Fatal(err)
+	s := testutil.Create(t, e)
+	if r := testutil.Execute(t, e, s.ID, testutil.Python("print(1)")); r.Stdout != "1\n" {
+		t.Fatalf("code printed %q, error %+v", r.Stdout, r.Error)
 	}
-	testutil.Create(t, e)
 	list, err := doctor.Processes()
 	if err != nil {
 		t.Fatal(err)

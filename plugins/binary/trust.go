@@ -50,24 +50,39 @@ func CheckDir(dir string) (string, error) {
 // Check returns the real path and identity of a plugin's binary that only root and the
 // current user can change.
 func Check(path string) (string, Identity, error) {
-	real, err := filepath.EvalSymlinks(path)
+	real, info, err := checkFile(path)
 	if err != nil {
 		return "", Identity{}, err
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", Identity{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return "", Identity{}, fmt.Errorf("%s is not a regular file", real)
 	}
 	if info.Mode().Perm()&0o111 == 0 {
 		return "", Identity{}, fmt.Errorf("%s is not executable; run chmod +x on it", real)
 	}
-	if err := checkOwner(real, info); err != nil {
-		return "", Identity{}, err
+	return real, Identify(info), nil
+}
+
+// CheckData returns the real path of a file that is no program and that only root and the current user can change.
+func CheckData(path string) (string, error) {
+	real, _, err := checkFile(path)
+	return real, err
+}
+
+// checkFile refuses a path that does not lead to a regular file, or that others could have changed.
+func checkFile(path string) (string, fs.FileInfo, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", nil, err
 	}
-	return real, Identify(info), checkParents(real)
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", nil, fmt.Errorf("%s is not a regular file", real)
+	}
+	if err := checkOwner(real, info); err != nil {
+		return "", nil, err
+	}
+	return real, info, checkParents(real)
 }
 
 // checkOwner refuses a file that another user owns or every user may write.

@@ -110,6 +110,7 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	}
 	found := map[string]*installed{}
 	refused := map[string]error{}
+	descriptions := h.readDescriptions(dir)
 	for _, entry := range entries {
 		name, ok := strings.CutPrefix(entry.Name(), plugins.BinaryPrefix)
 		if !ok || !binary.ValidName(name) {
@@ -120,7 +121,7 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 			refused[name] = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
 			continue
 		}
-		found[name] = &installed{host: h, name: name, path: path, id: id, limit: restartLimit{burst: h.opts.burst, every: h.opts.every}}
+		found[name] = h.newInstalled(name, path, id, descriptions)
 	}
 	return h.adopt(found, refused)
 }

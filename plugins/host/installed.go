@@ -18,14 +18,26 @@ type installed struct {
 	name string
 	path string // resolved
 	id   binary.Identity
+	told func() *yurt.RuntimeInfo // its description by the file; nil where the file does not describe this binary
 
 	mu       sync.Mutex // guards the fields below
 	live     *instance
 	starting *attempt
-	info     *yurt.RuntimeInfo // of the last instance that described itself
+	info     *yurt.RuntimeInfo // of the last instance that described itself, or that the file told
 	failure  error             // of the last start or call, until one succeeds
 	limit    restartLimit
 	removed  bool
+}
+
+func (h *Host) newInstalled(name, path string, id binary.Identity, descriptions map[string]told) *installed {
+	r := &installed{
+		host: h, name: name, path: path, id: id, limit: restartLimit{burst: h.opts.burst, every: h.opts.every},
+		told: func() *yurt.RuntimeInfo { return nil },
+	}
+	if told, ok := descriptions[name]; ok {
+		r.told = sync.OnceValue(func() *yurt.RuntimeInfo { return r.isTold(told) }) // a checksum takes milliseconds
+	}
+	return r
 }
 
 // attempt is a start that any number of callers wait for.
@@ -34,8 +46,8 @@ type attempt struct {
 	err  error // set before done is closed
 }
 
-// describe returns the runtime's description of itself. It starts the process only if that is not known yet, or if the runtime
-// failed since.
+// describe returns the runtime's description of itself. It starts the process only if neither an instance nor the file has told it
+// yet, or if the runtime failed since.
 func (r *installed) describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	r.mu.Lock()
 	info, failure := r.info, r.failure
@@ -43,12 +55,27 @@ func (r *installed) describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	if info != nil && failure == nil {
 		return *info, nil
 	}
+	if failure == nil {
+		if told := r.told(); told != nil {
+			return *r.learn(told), nil
+		}
+	}
 	inst, err := r.instance(ctx)
 	if err != nil {
 		return yurt.RuntimeInfo{}, err
 	}
 	inst.calls.Done()
 	return inst.info, nil
+}
+
+// learn keeps the description by the file, unless an instance has described itself meanwhile.
+func (r *installed) learn(told *yurt.RuntimeInfo) *yurt.RuntimeInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.info == nil {
+		r.info = told
+	}
+	return r.info
 }
 
 // question is one call to a runtime: its name and how to put it to an instance, with

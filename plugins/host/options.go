@@ -22,6 +22,7 @@ type options struct {
 	every        time.Duration
 	tempDir      string
 	checksums    map[string]string // by name; nil: not checked
+	descriptions bool              // see WithDescriptions
 	confinement  Confinement       // nil in a process without power
 	now          func() time.Time
 }

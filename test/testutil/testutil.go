@@ -138,6 +138,9 @@ func buildAll(root string, b Binaries) error {
 			return fmt.Errorf("building %s: %w\n%s", build.pkg, err, out)
 		}
 	}
+	if out, err := exec.Command(filepath.Join(root, "scripts", "describe"), b.PluginDir).CombinedOutput(); err != nil {
+		return fmt.Errorf("describing the runtimes: %w\n%s", err, out)
+	}
 	return nil
 }
 
