@@ -60,6 +60,7 @@ func (a agent) does(tool string, arguments object) object {
 
 // TestBadInput: input of the wrong kind is a clear error of the tool, and changes no more in the sandbox than it says.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	url, client := testutil.Serve(t, yurt(t))
 	a := converse(t, &sdk.StreamableClientTransport{Endpoint: url + "/mcp"}, "")
 	defer a.Close()
@@ -108,6 +109,7 @@ func TestBadInput(t *testing.T) {
 
 // TestOddResults: values that JSON has not, and names and output that are no plain text, come in the form that the page says.
 func TestOddResults(t *testing.T) {
+	t.Parallel()
 	url, client := testutil.Serve(t, yurt(t))
 	a := converse(t, &sdk.StreamableClientTransport{Endpoint: url + "/mcp"}, "")
 	defer a.Close()

@@ -74,6 +74,7 @@ func typescriptPackages(t *testing.T) string {
 }
 
 func TestPythonClient(t *testing.T) {
+	t.Parallel()
 	program := yurt(t)
 	interpreter, script := filepath.Join(pythonPackages(t), "bin", "python3"), source(t, "client.py")
 	url, client := testutil.Serve(t, program)
@@ -99,6 +100,7 @@ func TestPythonClient(t *testing.T) {
 }
 
 func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
 	program := yurt(t)
 	dir := typescriptPackages(t)
 	script := source(t, "client.mjs")
@@ -114,6 +116,7 @@ func TestTypeScriptClient(t *testing.T) {
 
 // TestConformanceOfYurt runs those scenarios against a real server that need no tools of the suite's.
 func TestConformanceOfYurt(t *testing.T) {
+	t.Parallel()
 	url, _ := testutil.Serve(t, yurt(t))
 	suite := installSuite(t, suiteNow)
 	for revision, scenarios := range map[string][]string{
@@ -122,6 +125,7 @@ func TestConformanceOfYurt(t *testing.T) {
 	} {
 		for _, scenario := range scenarios {
 			t.Run(revision+" "+scenario, func(t *testing.T) {
+				t.Parallel()
 				said, found := suite.run(t, url+"/mcp", "--scenario", scenario, "--spec-version", revision)
 				if got := found[scenario]; got.passed == 0 || got.failed > 0 {
 					t.Errorf("%d checks passed and %d failed, expected all to pass\n%s", got.passed, got.failed, said)

@@ -115,6 +115,7 @@ func (s suite) required(t *testing.T, revision string) []string {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, version, revision string
 		args                    []string
@@ -126,6 +127,7 @@ func TestConformance(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			required := installSuite(t, suiteNow).required(t, tt.revision)
 			if len(required) != tt.required {
 				t.Fatalf("the suite requires %d scenarios, expected %d: %q", len(required), tt.required, required)

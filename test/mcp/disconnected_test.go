@@ -51,6 +51,7 @@ func (c *cable) pull() {
 // TestClientDisconnectsInTheMiddle: where a client of the newest revision is gone, its code is interrupted, and the sandbox that was made for the
 // call ends. A client of an older one may come back to its connection; the server ends all with the connection.
 func TestClientDisconnectsInTheMiddle(t *testing.T) {
+	t.Parallel()
 	url, client := testutil.Serve(t, yurt(t))
 	for name, revision := range map[string]string{"newest": "2026-07-28", "older": "2025-11-25"} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +85,7 @@ func TestClientDisconnectsInTheMiddle(t *testing.T) {
 
 // TestClientDisconnectsFromItsSandbox: code in a sandbox that a client made itself is interrupted, and the sandbox stays as it is.
 func TestClientDisconnectsFromItsSandbox(t *testing.T) {
+	t.Parallel()
 	url, client := testutil.Serve(t, yurt(t))
 	var out cable
 	a := converse(t, &sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: out.client(), MaxRetries: -1}, "2026-07-28")
@@ -111,6 +113,7 @@ func TestClientDisconnectsFromItsSandbox(t *testing.T) {
 
 // TestAgentClosesInputInTheMiddle: yurt mcp whose agent closes the pipe while code runs ends, and leaves no trace.
 func TestAgentClosesInputInTheMiddle(t *testing.T) {
+	t.Parallel()
 	temp := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), yurt(t), "mcp")
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_SERVER=", "YURT_URL=")

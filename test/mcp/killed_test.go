@@ -19,6 +19,7 @@ import (
 // TestKilledCommandLeavesNoTrace: yurt mcp that runs the sandboxes itself has removed them a moment after its end, also when it was
 // killed, alone or with its group of processes as some agents do.
 func TestKilledCommandLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	program := yurt(t)
 	for name, end := range map[string]func(*exec.Cmd) error{
 		"kill":              func(cmd *exec.Cmd) error { return cmd.Process.Kill() },
@@ -26,6 +27,7 @@ func TestKilledCommandLeavesNoTrace(t *testing.T) {
 		"interrupt":         func(cmd *exec.Cmd) error { return cmd.Process.Signal(os.Interrupt) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), program, "mcp")
 			temp := t.TempDir()
 			cmd.Env = append(os.Environ(), "TMPDIR="+temp, "YURT_SERVER=", "YURT_URL=")
@@ -50,6 +52,7 @@ func TestKilledCommandLeavesNoTrace(t *testing.T) {
 
 // TestUnreadCommandLeavesNoTrace: yurt mcp ends when it is told to, also where its agent has stopped reading.
 func TestUnreadCommandLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	cmd, state := unread(t)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

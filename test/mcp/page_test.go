@@ -57,6 +57,7 @@ func TestPageNamesTools(t *testing.T) {
 // TestConfigurationWorks has the stock clients take the printed configuration of each program that agents live in, as that program
 // does, and has a plot by each.
 func TestConfigurationWorks(t *testing.T) {
+	t.Parallel()
 	program := yurt(t)
 	url, client := testutil.Serve(t, program)
 	interpreter, modules := filepath.Join(pythonPackages(t), "bin", "python3"), typescriptPackages(t)

@@ -143,6 +143,7 @@ func kinds(sessions []yurt.Session) map[yurt.PlacementKind]int {
 // earlier size, at its least when idle; and the leader killed in the middle of it, which neither
 // doubles nor empties it.
 func TestPool(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{Store: pgserver.Start(t).Database()})}
 	if _, err := p.cluster.StartController(context.WithoutCancel(t.Context())); err != nil {

@@ -38,6 +38,7 @@ template "wide" {
 // the free memory and not the granted one, has plenty. Idle slots end for it, as many as it takes,
 // and the pool has them again when the session has ended.
 func TestIdleSlotsGiveWay(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{MemoryMB: 400})}
 	client := p.client(0)
