@@ -74,7 +74,7 @@ type known struct {
 	end       context.CancelCauseFunc // of the principal's life
 	confirmed atomic.Int64            // when the store or the issuer last had it in force, as elapsed says
 	used      atomic.Int64            // last, in nanoseconds since 1970
-	noted     int64                   // the use that the store knows; of Run alone
+	noted     atomic.Int64            // the use that the store knows
 	open      atomic.Int64            // requests under way
 }
 

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -12,22 +13,37 @@ import (
 // refreshBatch is how many keys one question to the store is about.
 const refreshBatch = 500
 
-// Run compares the keys in memory with the store until ctx ends, and ends the requests of those that are in force no longer.
+// Run compares the keys in memory with the store until ctx ends, and ends the requests of those that are in force no longer. Writes to the
+// store have a loop of their own: behind a slow disk they would delay the confirmation of keys, whose requests would end then.
 func (a *Authenticator) Run(ctx context.Context) error {
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() {
+		each(ctx, func() {
+			a.noteUse(ctx)
+			a.purge(ctx)
+		})
+	})
+	each(ctx, func() {
+		if err := a.Refresh(ctx); err != nil {
+			a.log.Warn("the API keys in use could not be compared with the store", "error", err)
+		}
+		a.endUnconfirmed()
+	})
+	return nil
+}
+
+// each calls do in each period until ctx ends.
+func each(ctx context.Context, do func()) {
 	ticker := time.NewTicker(refreshPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
+			do()
 		}
-		if err := a.Refresh(ctx); err != nil {
-			a.log.Warn("the API keys in use could not be compared with the store", "error", err)
-		}
-		a.endUnconfirmed()
-		a.noteUse(ctx)
-		a.purge(ctx)
 	}
 }
 
@@ -77,7 +93,7 @@ func (a *Authenticator) compare(hash access.Hash, found map[access.Hash]access.K
 	switch {
 	case why != "":
 		a.drop(k, why)
-	case k.idle(asked) && k.used.Load() <= k.noted:
+	case k.idle(asked) && k.used.Load() <= k.noted.Load():
 		a.drop(k, "the API key was idle")
 	default:
 		k.confirmed.Store(a.elapsed(asked))
@@ -126,13 +142,13 @@ func (a *Authenticator) noteUse(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
 	used := map[string]time.Time{}
-	var noted []*known
+	var written []*known
 	a.mu.RLock()
 	for _, k := range a.known {
-		last := k.used.Load()
-		if !k.issued() && last > k.noted && (k.noted == 0 || last-k.noted >= int64(usePeriod) || k.open.Load() == 0 && a.now().UnixNano()-k.noted >= int64(usePeriod)) {
+		last, noted := k.used.Load(), k.noted.Load()
+		if !k.issued() && last > noted && (noted == 0 || last-noted >= int64(usePeriod) || k.open.Load() == 0 && a.now().UnixNano()-noted >= int64(usePeriod)) {
 			used[k.key.ID] = time.Unix(0, last).UTC()
-			noted = append(noted, k)
+			written = append(written, k)
 		}
 	}
 	a.mu.RUnlock()
@@ -143,8 +159,8 @@ func (a *Authenticator) noteUse(ctx context.Context) {
 		a.log.Warn("the last use of API keys could not be stored", "error", err)
 		return
 	}
-	for _, k := range noted {
-		k.noted = used[k.key.ID].UnixNano()
+	for _, k := range written {
+		k.noted.Store(used[k.key.ID].UnixNano())
 	}
 }
 

@@ -97,6 +97,9 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 	}
 	switch code := yurt.CodeOf(err); code {
 	case yurt.CodeCanceled:
+		if errors.As(context.Cause(ctx), &coded) { // such as that its key was revoked
+			return newProblem(ctx, coded.Code, coded.Field, coded.Message)
+		}
 		return newProblem(ctx, code, "", "the request was canceled")
 	case yurt.CodeDeadlineExceeded:
 		return newProblem(ctx, code, "", "the request took longer than it may")

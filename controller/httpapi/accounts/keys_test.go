@@ -105,6 +105,21 @@ func TestEveryOperationNeedsItsScope(t *testing.T) {
 	}
 }
 
+// TestRequestOfARevokedKey: a request that waits for its execution when its key is revoked ends with the reason.
+func TestRequestOfARevokedKey(t *testing.T) {
+	w := newWorld(t)
+	key, secret := w.key("default", access.SessionsExecute, access.SessionsWrite)
+	client := w.client(secret)
+	session, err := client.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "python-basic"})
+	must(t, err)
+	revoking := time.AfterFunc(500*time.Millisecond, func() { w.revoke(key.ID) })
+	defer revoking.Stop()
+	_, err = client.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "x" + strings.Repeat(" loop 1000", 20)}})
+	if yurt.CodeOf(err) != yurt.CodeUnauthenticated || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("the request has the error %v, expected that its key was revoked", err)
+	}
+}
+
 // TestPolicyHasNoStrangers: each row of the policy is an operation, a page, a tool or a route that the server has.
 func TestPolicyHasNoStrangers(t *testing.T) {
 	w := newWorld(t)
