@@ -206,7 +206,7 @@ func (s *service) revokesKey(t *testing.T) {
 		}
 	}
 	s.seenInAudit(t, yurtclient.AuditFilter{Action: "revoke-key", Decision: access.Allowed})
-	s.seenInAudit(t, yurtclient.AuditFilter{Action: "authenticate", Decision: access.Denied})
+	s.seenInAudit(t, yurtclient.AuditFilter{Action: "authenticate", Decision: access.Denied, KeyID: key.ID, Tenant: "red"})
 }
 
 // seenInAudit waits for an entry of the audit log.
