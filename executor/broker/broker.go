@@ -141,4 +141,5 @@ type Started struct {
 	Init     procid.ID          `json:"init"`
 	Phases   map[string]float64 `json:"phases_ms"`
 	Commands []string           `json:"commands,omitempty"` // directories of the toolchains' commands, for PATH
+	Next     Run                `json:"-"`                  // of its first run, made ahead, see [RunCgroups.EndRun]
 }

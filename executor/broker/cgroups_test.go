@@ -113,6 +113,16 @@ func beginRun(t *testing.T, b subject, request broker.RunRequest, sandboxID stri
 		t.Fatal(err)
 	}
 	t.Cleanup(run.Close)
+	moveInto(t, b, run, program)
+	if err := b.NameRun(sandboxID, request.ID); err != nil {
+		t.Fatal(err)
+	}
+	return run.Usage
+}
+
+// moveInto moves a program into the cgroup of a run.
+func moveInto(t *testing.T, b subject, run broker.Run, program *exec.Cmd) {
+	t.Helper()
 	for _, file := range run.Birth {
 		path := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
 		if b.local.Cgroups.Version() == 2 {
@@ -122,10 +132,6 @@ func beginRun(t *testing.T, b subject, request broker.RunRequest, sandboxID stri
 			t.Error(err)
 		}
 	}
-	if err := b.NameRun(sandboxID, request.ID); err != nil {
-		t.Fatal(err)
-	}
-	return run.Usage
 }
 
 // used returns the CPU time of a run during a moment.

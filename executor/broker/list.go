@@ -28,6 +28,9 @@ type listed struct {
 	runs   map[string]*listedRun
 	places map[string]cgroup.Place
 	left   []string // see leave
+
+	nexts sync.Mutex  // held while ahead changes
+	ahead cgroup.Leaf // of the next run, whose files the executor has; may be nil
 }
 
 // listedRun is the cgroup of a run.
@@ -43,7 +46,7 @@ func newListed(id string, group cgroup.Group) *listed {
 }
 
 // keep enters a sandbox that was started.
-func (l *list) keep(id string, group cgroup.Group, init procid.ID, limits yurt.Resources) {
+func (l *list) keep(id string, group cgroup.Group, init procid.ID, limits yurt.Resources) *listed {
 	l.drop(id)
 	s := newListed(id, group)
 	s.init, s.limits = init, &limits
@@ -53,6 +56,7 @@ func (l *list) keep(id string, group cgroup.Group, init procid.ID, limits yurt.R
 		l.sandboxes = make(map[string]*listed)
 	}
 	l.sandboxes[id] = s
+	return s
 }
 
 // drop takes a sandbox off the list and closes the files that were opened ahead for it.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // NewRun implements [RunCgroups].
@@ -17,6 +16,9 @@ func (l *Local) NewRun(sandboxID string, request RunRequest) (Run, error) {
 	s, err := l.sandbox(sandboxID)
 	if err != nil {
 		return Run{}, err
+	}
+	if request.Ahead {
+		return Run{}, s.enterAhead(request)
 	}
 	r, err := s.begin(request)
 	if err != nil {
@@ -36,27 +38,38 @@ func (s *listed) makeRun(r *listedRun, request RunRequest) (_ Run, err error) {
 	if r.leaf, err = s.takeLeaf(request); err != nil {
 		return Run{}, err
 	}
-	birth, err := r.leaf.Files()
+	run, err := filesOf(r.leaf)
 	if err != nil {
 		return Run{}, errors.Join(err, r.giveUp())
 	}
-	usage, err := r.leaf.Meter()
-	if err != nil {
-		descriptor.CloseAll(birth)
-		return Run{}, errors.Join(err, r.giveUp())
-	}
-	return Run{Birth: birth, Usage: usage}, nil
+	return run, nil
 }
 
 func (s *listed) takeLeaf(request RunRequest) (cgroup.Leaf, error) {
 	if request.Place == "" {
-		return s.group.TakeLeaf(request.ID)
+		return s.newLeaf(request.ID)
 	}
 	place, err := s.place(request.Place)
 	if err != nil {
 		return nil, err
 	}
 	return place, place.Take(request.ID)
+}
+
+// newLeaf makes the cgroup of a run. One that an executor before this one has made, and that has no process, is no obstacle.
+func (s *listed) newLeaf(id string) (cgroup.Leaf, error) {
+	leaf, err := s.group.TakeLeaf(id)
+	if !errors.Is(err, os.ErrExist) {
+		return leaf, err
+	}
+	had, failed := s.group.Find(id)
+	if failed == nil {
+		failed = had.Remove()
+	}
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return s.group.TakeLeaf(id)
 }
 
 // giveUp removes the cgroup of a run that could not be made whole. A place stays, to be ended as such.
@@ -109,10 +122,10 @@ func (l *Local) KillRun(ctx context.Context, sandboxID, runID string) error {
 }
 
 // EndRun implements [RunCgroups].
-func (l *Local) EndRun(sandboxID, runID string) error {
+func (l *Local) EndRun(sandboxID, runID string) (Run, error) {
 	s, err := l.sandbox(sandboxID)
 	if err != nil {
-		return err
+		return Run{}, err
 	}
 	s.removeLeft()
 	err = s.remove(runID)
@@ -126,12 +139,9 @@ func (l *Local) EndRun(sandboxID, runID string) error {
 	if errors.Is(err, cgroup.ErrBusy) {
 		s.leave(runID)
 	} else if err != nil {
-		return err
+		return Run{}, err
 	}
-	if err := s.group.Prepare(); err != nil {
-		l.Logger.Debug("preparing for the next execution", "sandbox", sandboxID, "error", err)
-	}
-	return nil
+	return l.nextRun(s), nil
 }
 
 // leaveTries is how many milliseconds the processes of a run have to leave its cgroup, which a killed process does a moment after it

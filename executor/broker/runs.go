@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -24,8 +25,9 @@ type RunCgroups interface {
 	// KillRun ends every process of the run, however it tries to get away. It returns when all have ended.
 	KillRun(ctx context.Context, sandboxID, runID string) error
 	// EndRun removes the cgroup of a run that has ended. Processes that the run left behind keep it until they have ended too. It
-	// also does a part of the next NewRun's work ahead.
-	EndRun(sandboxID, runID string) error
+	// returns the files of the sandbox's next run, whose cgroup it makes ahead. These are none while others run, if the
+	// caller has those of another already, or if the cgroup cannot be made now. The run is entered by a [RunRequest] that says Ahead.
+	EndRun(sandboxID, runID string) (Run, error)
 
 	// NewPlace makes a cgroup ahead, for a process that waits to become a run's, and returns the file that moves a process there.
 	// The caller closes it. On cgroup v1, where there is no need, it fails with [errors.ErrUnsupported].
@@ -57,6 +59,9 @@ type (
 type RunRequest struct {
 	ID    string
 	Place string // that it takes; "" for a cgroup of its own
+	// Ahead says that the run begins in the cgroup that was made ahead, whose files the caller has. The run gets no others. The caller
+	// asks while the run's first process is born; the cgroup has its name afterwards.
+	Ahead bool
 }
 
 // Run is the files of a new run. The caller closes them.
@@ -67,6 +72,14 @@ type Run struct {
 
 // CloseBirth closes the files of the birth, and not the usage.
 func (r Run) CloseBirth() { descriptor.CloseAll(r.Birth) }
+
+// Files returns all files in their order: those of the birth, and those of the usage. They stay the run's.
+func (r Run) Files() []*os.File {
+	if r.Usage == nil {
+		return r.Birth
+	}
+	return slices.Concat(r.Birth, r.Usage.Files())
+}
 
 // Close closes all files.
 func (r Run) Close() {

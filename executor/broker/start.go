@@ -78,8 +78,8 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	l.list.keep(r.ID, setup.group, init, r.Limits)
-	return Started{Gauge: setup.group, Init: init, Phases: reply.Phases, Commands: commands}, nil
+	next := l.nextRun(l.list.keep(r.ID, setup.group, init, r.Limits))
+	return Started{Gauge: setup.group, Init: init, Phases: reply.Phases, Commands: commands, Next: next}, nil
 }
 
 // check refuses a sandbox that is there already, limits beyond those of the node, and ids that are not those of a sandbox.

@@ -70,6 +70,9 @@ type Leaves interface {
 	// TakeLeaf makes the cgroup of one run. The leaf gets its name only when the caller calls Name. The caller must do so
 	// soon, and may while a process is born in the leaf.
 	TakeLeaf(name string) (Leaf, error)
+	// Ahead makes the leaf of a run that is not known yet, which gets its name by [Leaf.NameAfter]. It fails with [ErrBusy] while
+	// another leaf waits for its name: a group has at most one.
+	Ahead() (Leaf, error)
 	// NewPlace makes a leaf ahead that is called name until a run takes it; [errors.ErrUnsupported]
 	// on v1, where there is no need.
 	NewPlace(name string) (Place, error)
@@ -88,6 +91,8 @@ type Leaf interface {
 	Files() ([]*os.File, error)
 	// Name gives it its name, after [Group.TakeLeaf]. If it fails, all else can be done still.
 	Name() error
+	// NameAfter gives it the name of its run, after [Leaves.Ahead].
+	NameAfter(run string) error
 	// Kill ends every process inside, however it tries to get away. It returns when all have ended.
 	Kill(ctx context.Context) error
 	// Meter returns the files with the run's usage. The caller closes it.

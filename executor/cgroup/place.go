@@ -131,7 +131,7 @@ func (g *groupV2) find(name string) *leafV2 {
 	}
 	for _, dir := range leaves {
 		if ownerV2(dir) == name {
-			return &leafV2{dir}
+			return &leafV2{dir: dir}
 		}
 	}
 	return own

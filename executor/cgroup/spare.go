@@ -67,6 +67,22 @@ func (g *groupV1) TakeLeaf(name string) (Leaf, error) {
 	return leaf, nil
 }
 
+// Ahead implements [Leaves].
+func (g *groupV1) Ahead() (Leaf, error) {
+	if err := g.Prepare(); err != nil {
+		return nil, err
+	}
+	if leaf := g.takeSpare(""); leaf != nil {
+		return leaf, nil
+	}
+	return nil, errAhead()
+}
+
+// errAhead is the error of a group with a leaf that has no name yet.
+func errAhead() error {
+	return fmt.Errorf("making a cgroup ahead: the last one has no name yet: %w", ErrBusy)
+}
+
 // takeSpare takes the leaf that was made ahead for the run of that name. It returns nil if no leaf is ready.
 func (g *groupV1) takeSpare(name string) *leafV1 {
 	g.spare.mu.Lock()
@@ -105,6 +121,14 @@ func (l *leafV1) Name() error {
 	}
 	l.leaveSpare()
 	return nil
+}
+
+// NameAfter implements [Leaf].
+func (l *leafV1) NameAfter(run string) error {
+	if l.nameless != nil {
+		l.nameless.name = run
+	}
+	return l.Name()
 }
 
 // leaveSpare says that the leaf is not called spare any more.
@@ -157,21 +181,3 @@ func (l *leafV1) Close() {
 	l.meter.Close()
 	l.tasks, l.meter = nil, nil
 }
-
-// Prepare implements [Group]. On v2 a leaf is one directory, which the kernel does not rename: no work can be done ahead.
-func (g *groupV2) Prepare() error { return nil }
-
-// TakeLeaf implements [Group].
-func (g *groupV2) TakeLeaf(name string) (Leaf, error) {
-	leaf, err := g.newLeaf(name)
-	if err != nil {
-		return nil, err
-	}
-	return leaf, nil
-}
-
-// Reclaim implements [Group].
-func (g *groupV2) Reclaim(string) error { return nil }
-
-// Name implements [Leaf].
-func (l *leafV2) Name() error { return nil }

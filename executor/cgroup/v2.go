@@ -22,6 +22,7 @@ type groupV2 struct {
 	dir     string
 	limits  Limits
 	watches *inotify.Shared
+	spare   spareV2
 }
 
 func (m *Manager) groupV2(name string, limits Limits) *groupV2 {
@@ -229,7 +230,9 @@ func (g *groupV2) newLeaf(name string) (*leafV2, error) {
 	return leaf, nil
 }
 
-func (g *groupV2) leaf(name string) *leafV2 { return &leafV2{filepath.Join(g.dir, "runs", name)} }
+func (g *groupV2) leaf(name string) *leafV2 {
+	return &leafV2{dir: filepath.Join(g.dir, "runs", name)}
+}
 
 func (g *groupV2) Destroy(ctx context.Context) error {
 	if err := killV2(ctx, g.dir); err != nil {
@@ -239,10 +242,13 @@ func (g *groupV2) Destroy(ctx context.Context) error {
 }
 
 // Close implements [Group].
-func (g *groupV2) Close() {}
+func (g *groupV2) Close() { g.spare.close() }
 
 // leafV2 is the cgroup of one run.
-type leafV2 struct{ dir string }
+type leafV2 struct {
+	dir   string
+	group *groupV2 // while it has no name; nil otherwise
+}
 
 // Close implements [Leaf].
 func (l *leafV2) Close() {}
@@ -270,6 +276,7 @@ func (l *leafV2) Remove() error {
 	err := os.Remove(l.dir)
 	switch {
 	case err == nil || errors.Is(err, os.ErrNotExist):
+		l.leaveSpare()
 		return nil
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%s: %w", l.dir, ErrBusy)

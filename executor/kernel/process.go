@@ -301,7 +301,7 @@ func (p *kernelProcess) Close() {
 	_ = p.sandbox.Plans.RemoveAll(p.id)
 	p.usage.Close()
 	if !p.sandbox.IsEnding() { // all of it goes
-		_ = p.sandbox.Broker.EndRun(p.sandbox.ID(), p.id) // a remaining cgroup goes with the sandbox
+		_ = p.sandbox.EndRun(p.id) // a remaining cgroup goes with the sandbox
 	}
 	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.engine.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)

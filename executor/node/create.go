@@ -99,7 +99,6 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	if err := n.start(ctx, s, root.parts, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	undo.add(func() error { s.Close(); return nil })
 	undo.add(func() error { n.layers.Release(s.ID()); return nil })
 	if err := n.provision(ctx, s, spec, options, phases); err != nil {
 		return yurt.Sandbox{}, err
@@ -125,8 +124,9 @@ func (n *Node) start(ctx context.Context, s *Handle, root broker.RootParts, undo
 		}
 		return err
 	}
-	s.Record.Init, s.Record.Path, s.Gauge = started.Init, started.Commands, started.Gauge
+	s.Started(started)
 	undo.add(func() error { return sandbox.End(s.Broker, s.ID()) })
+	undo.add(func() error { s.Close(); return nil })
 	phases.Add(started.Phases)
 	phases.Mark("launch")
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)

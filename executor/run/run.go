@@ -365,5 +365,5 @@ func (r *Run) clean() {
 	if r.Record.Compiles > 0 {
 		_ = r.Sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.Record.ID) // likewise
 	}
-	_ = r.Sandbox.Broker.EndRun(r.Sandbox.ID(), r.Record.ID) // likewise
+	_ = r.Sandbox.EndRun(r.Record.ID) // likewise
 }

@@ -66,6 +66,8 @@ type Sandbox struct {
 	Planned packages.Layers
 	found   map[string]map[string]string // paths of tools, by runtime and name
 	mounted map[string]struct{}          // layers, by digest
+	next    broker.Run                   // of the cgroup that was made ahead; empty without one
+	closed  bool                         // see Close
 }
 
 // New returns the handle of the sandbox that the record describes. The sandbox need not exist yet.
@@ -201,6 +203,8 @@ func (s *Sandbox) Close() {
 		s.Process.Close()
 	}
 	s.Init.Close()
+	s.next.Close()
+	s.next, s.closed = broker.Run{}, true
 }
 
 // CheckUsable returns an error if the sandbox cannot be used.

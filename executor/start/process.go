@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/initd"
@@ -17,6 +18,8 @@ type Process struct {
 	Given    []*os.File // descriptors that come with the request, as it says
 	Language string     // whose zygote may fork the process; "" for none
 	Named    bool       // the cgroup has its name before the process is there, and not while it is born, which is faster
+
+	enter func() error // enters and names the run in a cgroup that was made ahead, once; nil for another run
 }
 
 // Start has init start a process: by a fork of the language's zygote, if there is one, or
@@ -35,7 +38,7 @@ func (e *Engine) Start(ctx context.Context, s *Sandbox, st Process) (*initd.Outp
 		run.Close()
 		e.goes(func() { e.discard(s, p.place) })
 	}
-	run, err := s.Broker.NewRun(s.ID(), broker.RunRequest{ID: st.ID})
+	run, err := s.newRun(&st)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,9 +63,26 @@ func begun(run broker.Run, out *initd.Output, err error) (*initd.Output, *broker
 	return out, run.Usage, nil
 }
 
-// startIn has init start a process in the cgroup of a run. That gets its name before or meanwhile.
+// newRun returns the cgroup that was made ahead, or else a new one.
+func (s *Sandbox) newRun(st *Process) (broker.Run, error) {
+	if run, ok := s.TakeNext(); ok {
+		st.enter = sync.OnceValue(func() error {
+			_, err := s.Broker.NewRun(s.ID(), broker.RunRequest{ID: st.ID, Ahead: true})
+			return err
+		})
+		return run, nil
+	}
+	return s.Broker.NewRun(s.ID(), broker.RunRequest{ID: st.ID})
+}
+
+// startIn has init start a process in the cgroup of a run. That gets its name before or meanwhile. A run in the cgroup that was made ahead
+// is entered, also when its process does not start: it is ended like any other.
 func (s *Sandbox) startIn(ctx context.Context, run broker.Run, st Process) (*initd.Output, error) {
 	name := func() error { return s.Broker.NameRun(s.ID(), st.ID) }
+	if st.enter != nil {
+		name = st.enter
+		defer func() { _ = st.enter() }()
+	}
 	if st.Named {
 		if err := name(); err != nil {
 			return nil, err

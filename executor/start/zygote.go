@@ -259,7 +259,7 @@ func (e *Engine) forgetZygote(s *Sandbox, id string) {
 	defer cancel()
 	_ = s.Init.Forget(ctx, id)
 	_ = s.Plans.RemoveAll(id)
-	_ = s.Broker.EndRun(s.ID(), id) // a remaining cgroup goes with the sandbox
+	_ = s.EndRun(id) // a remaining cgroup goes with the sandbox
 }
 
 // EndZygotes kills the zygotes that an earlier executor started, and their forks without a run: only that executor

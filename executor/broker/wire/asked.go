@@ -41,8 +41,13 @@ func unexpected(k kind, files []*os.File) error {
 
 // Start implements [broker.Broker].
 func (c *Client) Start(ctx context.Context, r broker.StartRequest) (broker.Started, error) {
-	var started broker.Started
-	if err := c.value(ctx, kindStart, &start{r}, &started); err != nil {
+	var value startAnswer
+	files, err := c.ask(ctx, kindStart, &start{r}, &value)
+	if err != nil {
+		return broker.Started{}, err
+	}
+	started := value.Started
+	if started.Next, err = c.runOf(kindStart, value.newRunAnswer, files); err != nil {
 		return broker.Started{}, err
 	}
 	started.Gauge = c.cgroups.GaugeOf(r.ID)
@@ -117,15 +122,28 @@ func (c *Client) End(ctx context.Context, sandboxID string) error {
 
 // NewRun implements [broker.RunCgroups].
 func (c *Client) NewRun(sandboxID string, r broker.RunRequest) (broker.Run, error) {
+	return c.run(kindNewRun, &newRun{sandboxID, r.ID, r.Place, r.Ahead})
+}
+
+// run asks for a request whose answer is the files of a run, which may be none.
+func (c *Client) run(k kind, r request) (broker.Run, error) {
 	var value newRunAnswer
-	files, err := c.ask(context.Background(), kindNewRun, &newRun{sandboxID, r.ID, r.Place}, &value)
+	files, err := c.ask(context.Background(), k, r, &value)
 	if err != nil {
 		return broker.Run{}, err
 	}
+	return c.runOf(k, value, files)
+}
+
+// runOf takes the files over, also when it fails.
+func (c *Client) runOf(k kind, value newRunAnswer, files []*os.File) (broker.Run, error) {
 	if value.Births < 0 || value.Births > len(files) {
-		return broker.Run{}, unexpected(kindNewRun, files)
+		return broker.Run{}, unexpected(k, files)
 	}
-	usage, err := c.meter(kindNewRun, files[value.Births:])
+	if len(files) == 0 {
+		return broker.Run{}, nil
+	}
+	usage, err := c.meter(k, files[value.Births:])
 	if err != nil {
 		descriptor.CloseAll(files[:value.Births])
 		return broker.Run{}, err
@@ -163,8 +181,8 @@ func (c *Client) KillRun(ctx context.Context, sandboxID, runID string) error {
 }
 
 // EndRun implements [broker.RunCgroups].
-func (c *Client) EndRun(sandboxID, runID string) error {
-	return c.value(context.Background(), kindEndRun, &endRun{run{sandboxID, runID}}, nil)
+func (c *Client) EndRun(sandboxID, runID string) (broker.Run, error) {
+	return c.run(kindEndRun, &endRun{run{sandboxID, runID}})
 }
 
 // NewPlace implements [broker.RunCgroups].

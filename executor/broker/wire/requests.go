@@ -135,7 +135,13 @@ type start struct{ broker.StartRequest }
 
 func (r *start) do(ctx context.Context, by broker.Broker) (reply, error) {
 	started, err := by.Start(ctx, r.StartRequest)
-	return reply{value: started}, err
+	return reply{value: startAnswer{started, newRunAnswer{len(started.Next.Birth)}}, files: started.Next.Files(), close: started.Next.Close}, err
+}
+
+// startAnswer says of the files which ones are which, beside the sandbox.
+type startAnswer struct {
+	broker.Started
+	newRunAnswer
 }
 
 type removeDisk struct{ sandbox }

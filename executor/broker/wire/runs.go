@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 
 	"github.com/yurtrun/yurt/executor/broker"
 )
@@ -32,6 +31,7 @@ type newRun struct {
 	Sandbox string `json:"sandbox"`
 	Run     string `json:"run"`
 	Place   string `json:"place,omitempty"`
+	Ahead   bool   `json:"ahead,omitempty"`
 }
 
 // newRunAnswer says which of the files are which: those of the birth come first, and then those with the usage.
@@ -40,11 +40,16 @@ type newRunAnswer struct {
 }
 
 func (r *newRun) do(_ context.Context, by broker.Broker) (reply, error) {
-	made, err := by.NewRun(r.Sandbox, broker.RunRequest{ID: r.Run, Place: r.Place})
+	made, err := by.NewRun(r.Sandbox, broker.RunRequest{ID: r.Run, Place: r.Place, Ahead: r.Ahead})
+	return runReply(made, err)
+}
+
+// runReply is the reply with the files of a run, which may be none.
+func runReply(made broker.Run, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{value: newRunAnswer{len(made.Birth)}, files: slices.Concat(made.Birth, made.Usage.Files()), close: made.Close}, nil
+	return reply{value: newRunAnswer{len(made.Birth)}, files: made.Files(), close: made.Close}, nil
 }
 
 type nameRun struct{ run }
@@ -72,7 +77,7 @@ func (r *killRun) do(ctx context.Context, by broker.Broker) (reply, error) {
 type endRun struct{ run }
 
 func (r *endRun) do(_ context.Context, by broker.Broker) (reply, error) {
-	return reply{}, by.EndRun(r.Sandbox, r.Run)
+	return runReply(by.EndRun(r.Sandbox, r.Run))
 }
 
 type newPlace struct{ run }

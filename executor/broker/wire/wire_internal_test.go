@@ -297,10 +297,10 @@ func (p *patient) Freeze(ctx context.Context, sandboxID string) error {
 	return ctx.Err()
 }
 
-func (p *patient) EndRun(sandboxID, _ string) error {
+func (p *patient) EndRun(sandboxID, _ string) (broker.Run, error) {
 	p.begun <- sandboxID
 	<-p.release
-	return nil
+	return broker.Run{}, nil
 }
 
 // TestSameNumberTwice: a number names one request at a time.
