@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/executor/images"
 )
 
@@ -12,6 +13,7 @@ type Binaries struct {
 	Init      string
 	Launcher  string
 	Unpacker  string
+	Files     string
 	PluginDir string
 }
 
@@ -27,6 +29,7 @@ func FindBinaries(exe string) (Binaries, error) {
 		Init:      filepath.Join(dir, "yurt-init"),
 		Launcher:  filepath.Join(dir, "yurt-launcher"),
 		Unpacker:  filepath.Join(dir, images.UnpackProgram),
+		Files:     filepath.Join(dir, confine.FileServer),
 		PluginDir: filepath.Join(dir, "plugins"),
 	}, nil
 }

@@ -27,6 +27,7 @@ type Config struct {
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
 	UnpackerPath string // the binary yurt-unpack, which is needed for images alone
+	FilesPath    string // the binary yurt-files
 	PluginDir    string // language runtimes
 	// RuntimeChecksums are the SHA-256 that the binaries of runtimes must have, by
 	// name; nil means any.
@@ -82,7 +83,7 @@ func (c Config) checkPower() (_ Config, err error) {
 	if c.All, err = c.All.Complete(); err != nil {
 		return c, err
 	}
-	for _, path := range []string{c.InitPath, c.LauncherPath} {
+	for _, path := range []string{c.InitPath, c.LauncherPath, c.FilesPath} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return c, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/cpuidle"
+	"github.com/yurtrun/yurt/executor/files"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/node"
@@ -21,8 +22,6 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/statedir"
 	"github.com/yurtrun/yurt/executor/trees"
-	"github.com/yurtrun/yurt/executor/workspace"
-	"github.com/yurtrun/yurt/internal/linux/inotify"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -43,8 +42,8 @@ type Executor struct {
 	images     *images.Store
 	processors *cpuidle.Processors // nil where they are not kept awake
 
-	watches atomic.Int64    // of files, that go on
-	inotify *inotify.Shared // for them
+	files   *files.Client // of the process that serves files of sandboxes
+	watches atomic.Int64  // of files, that go on
 }
 
 // New returns an executor on the state directory. Without a socket to the broker of that directory it opens one in this process, which
@@ -75,7 +74,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e.Node = node.New(nodeConfig(config, runDir), node.Parts{
 		Logger: e.logger, Broker: e.broker, Cgroups: groups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
-		Layers: e.layers, Images: e.images, Processors: e.processors,
+		Files: e.files, Layers: e.layers, Images: e.images, Processors: e.processors,
 	})
 	return e, nil
 }
@@ -87,7 +86,7 @@ func openParts(e *Executor) (err error) {
 	}
 	e.disks = &headroom.Guard{Node: e.config.NodeName, Room: e.room, RunDir: e.runDir, Logger: e.logger}
 	e.runtimes, e.processors = newRuntimes(e.config, e.runDir, e.broker), openProcessors(e.config)
-	e.inotify = inotify.New(workspace.MaxDirs)
+	e.files = files.NewClient(programs.FileServers{By: e.broker, Logger: e.logger}.Connect)
 	return nil
 }
 
@@ -160,7 +159,7 @@ func (e *Executor) Start(ctx context.Context) error {
 func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
-	err := e.images.Close()
+	err := errors.Join(e.files.Close(), e.images.Close())
 	return errors.Join(err, e.layers.Close(), e.processors.Close(), e.room.Close(), e.broker.close())
 }
 

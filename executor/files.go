@@ -6,11 +6,12 @@ import (
 	"io/fs"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/files"
 	"github.com/yurtrun/yurt/executor/workspace"
 )
 
 // filesOf returns the workspace of a sandbox that can be used.
-func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*workspace.Dir, error) {
+func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*files.Dir, error) {
 	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return nil, err
@@ -133,5 +134,5 @@ func (e *Executor) WatchFiles(ctx context.Context, sandboxID, path string, deep 
 	if e.watches.Add(1) > maxWatches {
 		return yurt.Errorf(yurt.CodeOverloaded, "%d directories are watched already on this node, and no more may be; end another watch", maxWatches)
 	}
-	return files.Watch(ctx, e.inotify, path, deep, ready, each)
+	return files.Watch(ctx, path, deep, ready, each)
 }

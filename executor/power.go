@@ -64,7 +64,7 @@ func (c Config) openPower(user int) (*Power, error) {
 	power := &Power{Lock: lock, runDir: runDir, version: config.Version, stateDir: dirs.Open, Broker: broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, statedir.LauncherLock), config.Transient, config.Logger),
 		Cgroups:  groups, LayersDir: config.Packages.Dir, ImagesDir: config.imagesDir(), HostPaths: config.HostPaths, Tasks: config.Tasks, Dirs: dirs,
-		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, ImagesDir: config.imagesDir()},
+		Programs:        programs.Config{PluginDir: config.PluginDir, Checksums: config.RuntimeChecksums, Unpacker: config.UnpackerPath, Files: config.FilesPath, ImagesDir: config.imagesDir()},
 		ImageFiles:      imagefiles.Files{Layouts: config.Images.Layouts, Credentials: config.Images.AuthFile},
 		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, User: user, Logger: config.Logger,
 	})}

@@ -131,7 +131,7 @@ func nodeConfig(stateDir string, logger *slog.Logger) (executor.Config, error) {
 	binaries, err := findBinaries()
 	return executor.Config{
 		StateDir: stateDir, NodeName: localNode, Version: version, Logger: logger,
-		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
+		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, FilesPath: binaries.Files, PluginDir: binaries.PluginDir,
 	}, err
 }
 

@@ -261,6 +261,24 @@ func (b *birth) prepare(name string) error {
 
 // admit lets the program go, which the kernel has stopped before its first instruction, once it is under its limits.
 func (b *birth) admit(pid int) error {
+	if err := awaitStop(pid); err != nil {
+		return err
+	}
+	checked := make(chan error)
+	go func() { // on another thread, which sees the host's files
+		checked <- errors.Join(b.group.Add(pid), limit(pid, b.id, b.fileBytes), checkPowerless(pid, b.id))
+	}()
+	if err := <-checked; err != nil {
+		return err
+	}
+	if err := unix.PtraceDetach(pid); err != nil {
+		return fmt.Errorf("letting a program begin: %w", err)
+	}
+	return nil
+}
+
+// awaitStop waits until the kernel has stopped a child of this thread before its first instruction.
+func awaitStop(pid int) error {
 	var status unix.WaitStatus
 	for {
 		_, err := unix.Wait4(pid, &status, 0, nil)
@@ -274,16 +292,6 @@ func (b *birth) admit(pid int) error {
 	}
 	if !status.Stopped() {
 		return fmt.Errorf("a program ended before it began: %v", status)
-	}
-	checked := make(chan error)
-	go func() { // on another thread, which sees the host's files
-		checked <- errors.Join(b.group.Add(pid), limit(pid, b.id, b.fileBytes), checkPowerless(pid, b.id))
-	}()
-	if err := <-checked; err != nil {
-		return err
-	}
-	if err := unix.PtraceDetach(pid); err != nil {
-		return fmt.Errorf("letting a program begin: %w", err)
 	}
 	return nil
 }

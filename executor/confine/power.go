@@ -81,16 +81,26 @@ func limitAsUser(pid int, fileBytes uint64) error {
 
 // checkPowerless reads in /proc that the process has the user id alone, no capability and the filter.
 func checkPowerless(pid int, id uint32) error {
+	want := identityOf(id)
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		want[set] = strings.Repeat("0", 16)
+	}
+	return checkStatus(pid, want)
+}
+
+// identityOf returns fields of /proc/PID/status of a program with the user id alone, under a filter.
+func identityOf(id uint32) map[string]string {
+	own := fmt.Sprintf("%[1]d %[1]d %[1]d %[1]d", id)
+	return map[string]string{"Uid": own, "Gid": own, "Groups": "", "NoNewPrivs": "1", "Seccomp": "2"}
+}
+
+// checkStatus compares fields of /proc/PID/status.
+func checkStatus(pid int, want map[string]string) error {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return fmt.Errorf("looking at a program: %w", err)
 	}
 	defer file.Close()
-	own := fmt.Sprintf("%[1]d %[1]d %[1]d %[1]d", id)
-	none := strings.Repeat("0", 16)
-	want := map[string]string{
-		"Uid": own, "Gid": own, "Groups": "", "CapInh": none, "CapPrm": none, "CapEff": none, "CapBnd": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2",
-	}
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ":")

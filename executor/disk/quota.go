@@ -139,7 +139,7 @@ func RemoveDir(path string) error {
 	if err := ioctl(dir, getAttributes, &of); err != nil {
 		return fmt.Errorf("removing a workspace: %w", err)
 	}
-	parent, err := workspace.At(filepath.Dir(path), os.Geteuid(), os.Getegid())
+	parent, err := workspace.At(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("removing a workspace: %w", err)
 	}

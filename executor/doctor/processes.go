@@ -82,7 +82,7 @@ func isExecutor(dir string) bool {
 }
 
 func isOurs(program string) bool {
-	return slices.Contains([]string{"yurt", "yurt-init", "yurt-launcher", "yurt-unpack", "nomad-driver-yurt"}, program) || strings.HasPrefix(program, "yurt-runtime-")
+	return slices.Contains([]string{"yurt", "yurt-init", "yurt-launcher", "yurt-unpack", "yurt-files", "nomad-driver-yurt"}, program) || strings.HasPrefix(program, "yurt-runtime-")
 }
 
 func processAt(dir string) (Process, error) {

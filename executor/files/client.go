@@ -7,9 +7,8 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/internal/linux/packet"
@@ -19,9 +18,15 @@ import (
 type Client struct {
 	connect func() (*net.UnixConn, error)
 
-	mu     sync.Mutex
-	socket *net.UnixConn // nil before the first directory
-	closed bool
+	mu      sync.Mutex
+	present *peer // nil before the first directory
+	closed  bool
+}
+
+// peer is a server as its client sees it.
+type peer struct {
+	socket *net.UnixConn
+	ended  atomic.Bool // a request of it has ended without an answer, or could not be sent
 }
 
 // NewClient returns a client that connects to a server by the function, and does so again when that server has ended. The caller calls Close.
@@ -32,47 +37,44 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.socket == nil {
+	if c.present == nil {
 		return nil
 	}
-	return c.socket.Close()
+	return c.present.socket.Close()
 }
 
-// Open opens a directory, whose file stays the caller's, as a user of the host.
-func (c *Client) Open(top *os.File, uid, gid int) (*Dir, error) {
-	fd, err := unix.FcntlInt(top.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", top.Name(), err)
-	}
-	d := &Dir{client: c, top: os.NewFile(uintptr(fd), top.Name()), as: opening{uid, gid}}
-	if d.socket, err = c.open(d); err != nil {
-		return nil, errors.Join(err, d.top.Close())
+// Open opens a directory, whose file stays the caller's, as a user of the host. Again opens it once more, for another server.
+func (c *Client) Open(top *os.File, again func() (*os.File, error), uid, gid int) (*Dir, error) {
+	d := &Dir{client: c, again: again, as: opening{uid, gid}}
+	var err error
+	if d.server, d.socket, err = c.open(top, d.as); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
 
-// open gives a directory to the server, to the next one if that has ended, and returns the socket for its requests.
-func (c *Client) open(d *Dir) (*net.UnixConn, error) {
+// open gives a directory to the server, to the next one if that has ended, and returns it with the socket for requests.
+func (c *Client) open(top *os.File, as opening) (*peer, *net.UnixConn, error) {
 	ours, theirs, err := packet.Pair("files of a sandbox")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer theirs.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err = errEnded
-	if c.socket != nil {
-		err = send(c.socket, d.as, d.top, theirs)
+	if c.present != nil && !c.present.ended.Load() {
+		err = send(c.present.socket, as, top, theirs)
 	}
 	if hasEnded(err) {
 		if err = c.reconnect(); err == nil {
-			err = send(c.socket, d.as, d.top, theirs)
+			err = send(c.present.socket, as, top, theirs)
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(unavailable(err), ours.Close())
+		return nil, nil, errors.Join(unavailable(err), ours.Close())
 	}
-	return ours, nil
+	return c.present, ours, nil
 }
 
 // errEnded stands for the error of a connection that there is not.
@@ -87,15 +89,15 @@ func (c *Client) reconnect() error {
 	if c.closed {
 		return fs.ErrClosed
 	}
-	if c.socket != nil {
-		c.socket.Close()
-		c.socket = nil
+	if c.present != nil {
+		c.present.socket.Close()
+		c.present = nil
 	}
 	socket, err := c.connect()
 	if err != nil {
 		return fmt.Errorf("connecting to the process of files: %w", err)
 	}
-	c.socket = socket
+	c.present = &peer{socket: socket}
 	return nil
 }
 

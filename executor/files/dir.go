@@ -18,11 +18,12 @@ import (
 // Dir is a directory inside a sandbox, which a server has open. It has the methods of [workspace.Dir], with the same effect.
 type Dir struct {
 	client *Client
-	top    *os.File
+	again  func() (*os.File, error)
 	as     opening
 
 	mu     sync.Mutex
-	socket *net.UnixConn // nil once the directory is closed
+	server *peer
+	socket *net.UnixConn // to it; nil once the directory is closed
 }
 
 // Close lets go of the directory, and ends every request and watch.
@@ -32,7 +33,7 @@ func (d *Dir) Close() error {
 	if d.socket == nil {
 		return fs.ErrClosed
 	}
-	err := errors.Join(d.socket.Close(), d.top.Close())
+	err := d.socket.Close()
 	d.socket = nil
 	return err
 }
@@ -45,10 +46,25 @@ func (d *Dir) Write(name string, content io.Reader, limit int64, mode fs.FileMod
 // WriteIf is [workspace.Dir.WriteIf].
 func (d *Dir) WriteIf(name string, content io.Reader, limit int64, mode fs.FileMode, condition yurt.Condition) (info yurt.FileInfo, err error) {
 	r := request{Op: opWrite, Path: name, Limit: limit, Mode: uint32(mode.Perm())}
+	x := exchange{from: content, value: &info}
 	if !condition.IsZero() {
 		r.Condition = &condition
+	} else if from, ok := content.(io.Seeker); ok {
+		x.again = rewind(from)
 	}
-	return info, d.do(context.Background(), r, exchange{from: content, value: &info})
+	return info, d.do(context.Background(), r, x)
+}
+
+// rewind returns the function that goes back to where content is now, or nil for content that can only be read once.
+func rewind(content io.Seeker) func() error {
+	begin, err := content.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil
+	}
+	return func() error {
+		_, err := content.Seek(begin, io.SeekStart)
+		return err
+	}
 }
 
 // Append is [workspace.Dir.Append].
@@ -76,7 +92,7 @@ func (d *Dir) Read(name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, e
 
 // Stat is [workspace.Dir.Stat].
 func (d *Dir) Stat(name string) (info yurt.FileInfo, err error) {
-	return info, d.do(context.Background(), request{Op: opStat, Path: name}, exchange{value: &info})
+	return info, d.do(context.Background(), request{Op: opStat, Path: name}, exchange{value: &info, again: same})
 }
 
 // List is [workspace.Dir.List].
@@ -86,7 +102,8 @@ func (d *Dir) List(ctx context.Context, name string, options yurt.ListOptions) (
 	}
 	var list yurt.FileList
 	data := &gathered{most: options.Limit * maxEntry}
-	err := d.do(ctx, request{Op: opList, Path: name, List: &options}, exchange{to: data.add, value: &list.More})
+	again := func() error { data.data = nil; return nil }
+	err := d.do(ctx, request{Op: opList, Path: name, List: &options}, exchange{to: data.add, value: &list.More, again: again})
 	if err == nil {
 		list.Files, err = data.files(options.Limit)
 	}
@@ -96,10 +113,10 @@ func (d *Dir) List(ctx context.Context, name string, options yurt.ListOptions) (
 	return list, nil
 }
 
-// MakeDir is [workspace.Dir.MakeDir].
+// MakeDir is [workspace.Dir.MakeDir]. A directory that a server made which ended then is not fresh.
 func (d *Dir) MakeDir(name string, mode fs.FileMode) (info yurt.FileInfo, fresh bool, err error) {
 	var is made
-	err = d.do(context.Background(), request{Op: opMakeDir, Path: name, Mode: uint32(mode.Perm())}, exchange{value: &is})
+	err = d.do(context.Background(), request{Op: opMakeDir, Path: name, Mode: uint32(mode.Perm())}, exchange{value: &is, again: same})
 	return is.Info, is.Made, err
 }
 
@@ -110,7 +127,7 @@ func (d *Dir) Move(from, to string, replace bool) (info yurt.FileInfo, err error
 
 // Chmod is [workspace.Dir.Chmod].
 func (d *Dir) Chmod(name string, mode fs.FileMode) (info yurt.FileInfo, err error) {
-	return info, d.do(context.Background(), request{Op: opChmod, Path: name, Mode: uint32(mode.Perm())}, exchange{value: &info})
+	return info, d.do(context.Background(), request{Op: opChmod, Path: name, Mode: uint32(mode.Perm())}, exchange{value: &info, again: same})
 }
 
 // Remove is [workspace.Dir.Remove].
@@ -120,7 +137,7 @@ func (d *Dir) Remove(ctx context.Context, name string, all bool) error {
 
 // RemoveAll is [workspace.Dir.RemoveAll].
 func (d *Dir) RemoveAll(name string) error {
-	err := d.Remove(context.Background(), name, true)
+	err := d.do(context.Background(), request{Op: opRemove, Path: name, Flag: true}, exchange{again: same})
 	if yurt.CodeOf(err) == yurt.CodeFileNotFound {
 		return nil
 	}
@@ -141,24 +158,50 @@ func (d *Dir) Unpack(ctx context.Context, name string, archive io.Reader, limits
 	return done, d.do(ctx, r, exchange{from: archive, value: &done})
 }
 
-// Watch is [workspace.Dir.Watch]. All watches of a server share one instance of inotify.
+// Watch is [workspace.Dir.Watch]. All watches of a server share one instance of inotify. After the end of a server the next one watches, and
+// changes are told of as lost.
 func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
-	return d.do(ctx, request{Op: opWatch, Path: name, Flag: deep}, exchange{to: func(data []byte) error {
-		if len(data) == 0 {
-			ready()
-			return nil
-		}
-		var e yurt.FileEvent
-		if err := packet.Decode(data, &e); err != nil {
+	w := watch{name: name, ready: ready, each: each}
+	for {
+		w.watches = false
+		err := d.do(ctx, request{Op: opWatch, Path: name, Flag: deep}, exchange{to: w.take})
+		if !w.watches || !errors.Is(err, errLeft) || ctx.Err() != nil {
 			return err
 		}
-		return each(e)
-	}})
+		w.ready = func() {}
+		w.lost = true
+	}
+}
+
+// watch is the caller's end of a watch.
+type watch struct {
+	name    string
+	ready   func()
+	each    func(yurt.FileEvent) error
+	watches bool // the present server does
+	lost    bool // an earlier server ended
+}
+
+// take takes one message of the server.
+func (w *watch) take(data []byte) error {
+	if len(data) == 0 {
+		w.watches = true
+		w.ready()
+		if w.lost {
+			return w.each(yurt.FileEvent{Type: yurt.FileEventLost, Path: w.name, IsDir: true})
+		}
+		return nil
+	}
+	var e yurt.FileEvent
+	if err := packet.Decode(data, &e); err != nil {
+		return err
+	}
+	return w.each(e)
 }
 
 // MakePipe is [workspace.Dir.MakePipe].
 func (d *Dir) MakePipe(name string) error {
-	return d.do(context.Background(), request{Op: opMakePipe, Path: name}, exchange{})
+	return d.do(context.Background(), request{Op: opMakePipe, Path: name}, exchange{again: func() error { return d.RemoveAll(name) }})
 }
 
 // OpenPipe is [workspace.Dir.OpenPipe].
@@ -188,7 +231,7 @@ func (d *Dir) Listen(name string, backlog int) (net.Listener, error) {
 // file asks for a file of a type. The caller closes it.
 func (d *Dir) file(r request, value any, of fs.FileMode) (*os.File, error) {
 	var file *os.File
-	if err := d.do(context.Background(), r, exchange{value: value, file: &file}); err != nil {
+	if err := d.do(context.Background(), r, exchange{value: value, file: &file, again: same}); err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()

@@ -29,14 +29,32 @@ type exchange struct {
 	to    func([]byte) error // takes content from the server, unless nil
 	value any                // a pointer for the value, unless nil
 	file  **os.File          // the file of the answer, which the caller closes, unless nil
+
+	// again prepares the request to be made once more, after a server that ended may have carried it out. It is nil where that could have
+	// another effect or another answer than one request.
+	again func() error
 }
 
-// do carries out a request. When ctx ends, the server is told so, and do returns when it has left off.
+// same is for requests that may be made twice as they are.
+func same() error { return nil }
+
+// errLeft is part of the error of a request whose server ended.
+var errLeft = errors.New("the process that serves files ended")
+
+// do carries out a request, at the next server too if that may be. When ctx ends, the server is told so, and do returns when it has left off.
 func (d *Dir) do(ctx context.Context, r request, x exchange) error {
+	err := d.once(ctx, r, x)
+	if errors.Is(err, errLeft) && x.again != nil && ctx.Err() == nil && x.again() == nil {
+		return d.once(ctx, r, x)
+	}
+	return err
+}
+
+func (d *Dir) once(ctx context.Context, r request, x exchange) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	socket, err := d.begin(r)
+	server, socket, err := d.begin(r)
 	if err != nil {
 		return err
 	}
@@ -51,7 +69,9 @@ func (d *Dir) do(ctx context.Context, r request, x exchange) error {
 			return err
 		}
 	}
-	err = x.await(socket, r.Op)
+	if err = x.await(socket, r.Op); errors.Is(err, errLeft) {
+		server.ended.Store(true)
+	}
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return ctx.Err()
@@ -61,31 +81,48 @@ func (d *Dir) do(ctx context.Context, r request, x exchange) error {
 	return err
 }
 
-// begin sends a request, to the next server if that of the directory has ended, and returns the socket for its answer.
-func (d *Dir) begin(r request) (*net.UnixConn, error) {
+// begin sends a request, to the next server if that of the directory has ended, and returns the server with the socket for its answer.
+func (d *Dir) begin(r request) (*peer, *net.UnixConn, error) {
 	ours, theirs, err := packet.Pair("request for files")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer theirs.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.socket == nil {
-		return nil, errors.Join(yurt.Errorf(yurt.CodeSandboxNotFound, "the sandbox ended while %s was used", r.Path), ours.Close())
+		return nil, nil, errors.Join(yurt.Errorf(yurt.CodeSandboxNotFound, "the sandbox ended while %s was used", r.Path), ours.Close())
 	}
-	err = send(d.socket, r, theirs)
+	err = errEnded
+	if !d.server.ended.Load() {
+		err = send(d.socket, r, theirs)
+	}
 	if hasEnded(err) {
-		var next *net.UnixConn
-		if next, err = d.client.open(d); err == nil {
-			d.socket.Close()
-			d.socket = next
+		d.server.ended.Store(true)
+		if err = d.reopen(); err == nil {
 			err = send(d.socket, r, theirs)
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(unavailable(err), ours.Close())
+		return nil, nil, errors.Join(unavailable(err), ours.Close())
 	}
-	return ours, nil
+	return d.server, ours, nil
+}
+
+// reopen opens the directory at the next server. The caller has the lock.
+func (d *Dir) reopen() error {
+	top, err := d.again()
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	server, socket, err := d.client.open(top, d.as)
+	if err != nil {
+		return err
+	}
+	d.socket.Close()
+	d.server, d.socket = server, socket
+	return nil
 }
 
 // give sends content. It fails with the error of the reader alone: the server's answer says why it takes no more.
@@ -116,8 +153,10 @@ func (x exchange) await(socket *net.UnixConn, asked op) error {
 	for {
 		data, files, err := receive(socket, buffer[:])
 		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			return errors.Join(failed, yurt.Errorf(yurt.CodeUnavailable, "%w; try again", fmt.Errorf("%w: %w", errLeft, err)))
 		case err != nil:
-			return errors.Join(failed, yurt.Errorf(yurt.CodeUnavailable, "the process that serves files ended, or is stuck: %w; try again", err))
+			return errors.Join(failed, yurt.Errorf(yurt.CodeUnavailable, "the process that serves files is stuck: %w; try again", err))
 		case data[0] == tagAnswer:
 			taken := x.take(data, files, asked)
 			return cmp.Or(failed, taken)

@@ -24,13 +24,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/packet"
 )
 
-func TestMain(m *testing.M) {
-	if role := os.Getenv(roleKey); role != "" {
-		fmt.Println(asProcess(role))
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testUser is a user that the host does not know.
 const testUser = 1879048192 + 1000
@@ -41,8 +35,9 @@ type arena struct {
 
 	top     string
 	client  *files.Client
-	kill    func()       // ends the present server
-	servers atomic.Int64 // how many there were
+	kill    func()              // ends the present server
+	before  func(*net.UnixConn) // has the server's end first; may be nil
+	servers atomic.Int64        // how many there were
 }
 
 func newArena(t testing.TB) *arena {
@@ -79,6 +74,9 @@ func (a *arena) serve(t testing.TB) (*net.UnixConn, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		if a.before != nil {
+			a.before(theirs)
+		}
 		_ = files.Serve(ctx, theirs, files.Range{First: 1879048192, Count: 65536}) // ends by kill
 	}()
 	a.kill = func() { cancel(); <-done }
@@ -93,7 +91,7 @@ func (a *arena) open(t testing.TB, user int) *files.Dir {
 		t.Fatal(err)
 	}
 	defer top.Close()
-	dir, err := a.client.Open(top, user, user)
+	dir, err := a.client.Open(top, func() (*os.File, error) { return os.Open(a.top) }, user, user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,6 +357,62 @@ func TestServerThatEnds(t *testing.T) {
 	if n := a.servers.Load(); n != 2 {
 		t.Errorf("there were %d servers, want 2", n)
 	}
+}
+
+// TestRequestsAreRepeated: those that may be are carried out by the next server when one ends before it has answered.
+func TestRequestsAreRepeated(t *testing.T) {
+	a := newArena(t)
+	a.write(t, "a", "one")
+	a.kill()
+	lost := 0
+	// The first server takes each request, and ends without an answer.
+	a.before = func(socket *net.UnixConn) {
+		if lost++; lost%2 == 1 {
+			_, files, err := packet.Receive(socket, make([]byte, 1<<16), 2)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			requests, err := packet.Open(files[1])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, files, err = packet.Receive(requests, make([]byte, 1<<16), 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			files[0].Close()
+			requests.Close()
+			socket.Close()
+		}
+	}
+	for name, do := range map[string]func() error{
+		"stat": func() error { _, err := a.Stat("a"); return err },
+		"list": func() error {
+			list, err := a.List(t.Context(), ".", yurt.ListOptions{Depth: 1, Limit: 100})
+			if err == nil && len(list.Files) == 0 {
+				err = errors.New("it is empty")
+			}
+			return err
+		},
+		"read":       func() error { return readAll(a.Dir) },
+		"write":      func() error { _, err := a.Write("b", strings.NewReader("two"), 10, 0); return err },
+		"make_dir":   func() error { _, _, err := a.MakeDir("dir", 0); return err },
+		"make_pipe":  func() error { return a.MakePipe("pipe") },
+		"remove_all": func() error { return a.RemoveAll("dir") },
+	} {
+		lost = 0
+		if err := do(); err != nil || lost < 2 {
+			t.Errorf("%s: %v after %d servers, want success with the second", name, err, lost)
+		}
+		a.kill()
+	}
+	lost = 0
+	_, err := a.Append("a", strings.NewReader("two"), 10, 0)
+	wantCode(t, "an addition, which would come twice", err, yurt.CodeUnavailable)
+	a.before = nil
 }
 
 // TestServeEndsBrokenConnections sends messages that no client of ours sends.

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/figures"
+	"github.com/yurtrun/yurt/executor/files"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
@@ -54,6 +55,7 @@ type Parts struct {
 	Runtimes   *host.Host
 	Room       *headroom.Room // for writes that end something while the disk is full
 	Disks      *headroom.Guard
+	Files      *files.Client // opens directories of sandboxes
 	Layers     *trees.Store
 	Images     *images.Store
 	Processors *cpuidle.Processors // nil where they are not kept awake
@@ -83,6 +85,7 @@ type Node struct {
 	memory     *runlog.Memory // for the logs of executions
 	results    *output.Budget // for results that are assembled
 	ids        *idrange.Ranges
+	files      *files.Client
 	layers     *trees.Store
 	images     *images.Store
 	processors *cpuidle.Processors
@@ -122,7 +125,7 @@ func New(config Config, p Parts) *Node {
 	creates := admission.NewQueue(config.MaxCreates)
 	n := &Node{
 		config: config, logger: p.Logger, runtimes: p.Runtimes, room: p.Room, disks: p.Disks, broker: p.Broker, cgroups: p.Cgroups,
-		layers: p.Layers, images: p.Images, processors: p.Processors,
+		files: p.Files, layers: p.Layers, images: p.Images, processors: p.Processors,
 		memory: runlog.NewMemory(maxLogMemory), results: output.NewBudget(output.DefaultBudget), ids: idrange.New(), begun: time.Now(),
 		creates: creates, teardowns: make(chan struct{}, teardowns),
 		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(), figures: figures.New(),

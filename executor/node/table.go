@@ -187,7 +187,7 @@ type Handle struct {
 
 func (n *Node) newHandle(record sandbox.Record, in *slot) *Handle {
 	s := &Handle{
-		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, n.broker, n.config.Dirs), n.cgroups.Version()), run.Node{
+		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, n.broker, n.files, n.config.Dirs), n.cgroups.Version()), run.Node{
 			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Results: n.results, Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),

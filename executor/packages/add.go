@@ -17,7 +17,7 @@ import (
 func (c Config) AddLayer(ctx context.Context, store *trees.Store, digest string, archive io.Reader) error {
 	return store.Make(digest, func(dir string) (trees.Made, error) {
 		top := filepath.Join(dir, trees.Dir)
-		tree, err := workspace.At(top, os.Geteuid(), os.Getegid())
+		tree, err := workspace.At(top)
 		if err != nil {
 			return trees.Made{}, err
 		}

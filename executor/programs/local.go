@@ -28,6 +28,7 @@ type Config struct {
 	PluginDir string            // language runtimes
 	Checksums map[string]string // of their binaries, by name; nil means any
 	Unpacker  string            // the binary of the unpacker
+	Files     string            // the binary that serves files of sandboxes
 	ImagesDir string            // the store of images
 }
 
@@ -40,6 +41,9 @@ type Local struct {
 	last    uint64
 	running map[uint64]*running
 	closed  bool
+
+	filesMu sync.Mutex // held while a process that serves files is started
+	files   uint64     // the number of the present one
 }
 
 var _ Requests = (*Local)(nil)
@@ -168,7 +172,7 @@ func (l *Local) start(cmd *exec.Cmd, pipes []pipe, begin func(*confine.Starter) 
 	if dir != nil {
 		ours = append(ours, dir)
 	}
-	program, err := l.enlist(cmd, release)
+	program, err := l.enlist(cmd, release, asHelper(cmd))
 	if err != nil {
 		descriptor.CloseAll(ours)
 		return Program{}, err
@@ -177,10 +181,13 @@ func (l *Local) start(cmd *exec.Cmd, pipes []pipe, begin func(*confine.Starter) 
 	return program, nil
 }
 
-// enlist enters a program that was started on the list. The kernel ends it no later than others when the host has no memory left, though
-// this process goes last.
-func (l *Local) enlist(cmd *exec.Cmd, release func() error) (Program, error) {
-	err := oomscore.Set(cmd.Process.Pid, oomscore.Helper) // its number is its own until it is waited for
+// asHelper has the kernel end a program no later than others when the host has no memory left, though this process goes last.
+func asHelper(cmd *exec.Cmd) error {
+	return oomscore.Set(cmd.Process.Pid, oomscore.Helper) // its number is its own until it is waited for
+}
+
+// enlist enters a program that was started on the list, unless it was not set up.
+func (l *Local) enlist(cmd *exec.Cmd, release func() error, err error) (Program, error) {
 	r := &running{cmd: cmd, ended: make(chan struct{})}
 	go r.attend(release)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) { // it has ended
@@ -206,7 +213,7 @@ func (l *Local) enter(r *running) (id uint64, err error) {
 		return 0, yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; use another")
 	}
 	if len(l.running) >= most {
-		return 0, yurt.Errorf(yurt.CodeOverloaded, "there are %d language runtimes and unpackers, and at most %d may be; wait until one has ended", len(l.running), most)
+		return 0, yurt.Errorf(yurt.CodeOverloaded, "there are %d language runtimes, unpackers and servers of files, and at most %d may be; wait until one has ended", len(l.running), most)
 	}
 	l.last++
 	l.running[l.last] = r

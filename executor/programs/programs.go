@@ -1,5 +1,5 @@
-// Package programs starts the node's own programs without power over the host: language runtimes, and the unpacker of images. [Requests] name a
-// runtime of the plugin directory, or an image that is being made in the store. They carry no path and no argument of their caller's, which
+// Package programs starts the node's own programs without power over the host: language runtimes, the unpacker of images, and the server of
+// files of sandboxes. [Requests] name a runtime of the plugin directory, or an image that is being made in the store. They carry no path and no argument of their caller's, which
 // needs no power for them.
 //
 // [Local] carries the requests out in this process, see [confine].
@@ -18,6 +18,9 @@ type Requests interface {
 	StartRuntime(request binary.Request) (Program, error)
 	// StartUnpacker starts the unpacker. Its files are standard input, output and error.
 	StartUnpacker(request Unpacking) (Program, error)
+	// StartFiles starts the process that serves files of sandboxes, in place of an earlier one, which it ends. Its files are the socket of
+	// its client, see package files, and standard error.
+	StartFiles() (Program, error)
 	// AwaitProgram returns when the program has ended. It is forgotten then.
 	AwaitProgram(ctx context.Context, id uint64) (binary.End, error)
 	// KillProgram ends a program, with all that it has started. It has no effect on one that has ended.

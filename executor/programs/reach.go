@@ -3,9 +3,14 @@ package programs
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
 
 	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/packet"
 	"github.com/yurtrun/yurt/plugins/binary"
 )
 
@@ -86,5 +91,39 @@ func failure(end binary.End) error {
 		return fmt.Errorf("%s", end.Remark)
 	default:
 		return fmt.Errorf("%w; %s", err, end.Remark)
+	}
+}
+
+// FileServers starts the process that serves files of sandboxes, for their client.
+type FileServers struct {
+	By     Requests
+	Logger *slog.Logger
+}
+
+// Connect starts the process, in place of an earlier one, and returns the socket to it.
+func (f FileServers) Connect() (*net.UnixConn, error) {
+	started, err := f.By.StartFiles()
+	if err != nil {
+		return nil, err
+	}
+	if len(started.Files) != 2 {
+		descriptor.CloseAll(started.Files)
+		return nil, fmt.Errorf("the server of files has %d files in place of 2", len(started.Files))
+	}
+	socket, err := packet.Open(started.Files[0])
+	if err != nil {
+		kill(f.By, started.ID)
+	}
+	go f.attend(started.ID, started.Files[1]) // ends with the process, which ends with the broker at the latest
+	return socket, err
+}
+
+// attend waits for the end of a process. One that ends by itself, as it does when its client has closed the socket, is no failure.
+func (f FileServers) attend(id uint64, words *os.File) {
+	defer words.Close()
+	text, _ := io.ReadAll(io.LimitReader(words, maxWords))
+	_, _ = io.Copy(io.Discard, words)
+	if err := failure(await(f.By, id)); err != nil {
+		f.Logger.Warn("the process that serves files of sandboxes ended; the next call starts another", "error", err, "said", string(text))
 	}
 }

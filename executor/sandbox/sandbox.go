@@ -12,12 +12,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/files"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/shortage"
-	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
@@ -39,10 +39,10 @@ type Sandbox struct {
 	Broker   broker.Broker
 	Gauge    broker.Gauge // set once its cgroup is there
 	Init     *initd.Client
-	Files    *workspace.Dir // /workspace, as the sandbox's user
-	Temp     *workspace.Dir // /tmp, likewise
-	Plans    *workspace.Dir // where executions' own files go, as the sandbox's root
-	Image    *images.Image  // of its root; may be nil
+	Files    *files.Dir    // /workspace, as the sandbox's user
+	Temp     *files.Dir    // /tmp, likewise
+	Plans    *files.Dir    // where executions' own files go, as the sandbox's root
+	Image    *images.Image // of its root; may be nil
 
 	Process InitProcess
 	Gone    chan struct{} // closed when it has died or is being destroyed
@@ -56,6 +56,7 @@ type Sandbox struct {
 	Gate sync.RWMutex
 
 	id, digest string
+	server     *files.Client
 
 	mu sync.Mutex // see Lock
 	// Dead says why its init is gone; "" while it is there.
@@ -71,10 +72,10 @@ type Sandbox struct {
 }
 
 // New returns the handle of the sandbox that the record describes. The sandbox need not exist yet.
-func New(record Record, by broker.Broker, dirs broker.Dirs) *Sandbox {
+func New(record Record, by broker.Broker, server *files.Client, dirs broker.Dirs) *Sandbox {
 	template := record.Spec.Template
 	return &Sandbox{
-		id: record.Spec.ID, digest: template.Digest(), Template: template.Name,
+		id: record.Spec.ID, digest: template.Digest(), server: server, Template: template.Name,
 		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Broker: by, Installable: record.Installable,
 		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), broker.InitSocket)),
 		Process: InitProcess{Gone: make(chan struct{})}, Gone: make(chan struct{}),
@@ -151,19 +152,22 @@ func (s *Sandbox) RemoveDirs() error {
 
 // Open opens the directories inside, once init is there.
 func (s *Sandbox) Open() (err error) {
-	files, err := s.Broker.Open(s.id, broker.Workspace, broker.Temp, broker.Runs)
+	tops, err := s.Broker.Open(s.id, broker.Workspace, broker.Temp, broker.Runs)
 	if err != nil {
 		return err
 	}
-	defer descriptor.CloseAll(files)
+	defer descriptor.CloseAll(tops)
 	base := int(s.Record.IDBase)
-	if s.Files, err = workspace.Open(files[0], base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	open := func(top *os.File, at broker.Place, uid, gid int) (*files.Dir, error) {
+		return s.server.Open(top, func() (*os.File, error) { return s.OpenPlace(at) }, base+uid, base+gid)
+	}
+	if s.Files, err = open(tops[0], broker.Workspace, rootfs.UserID, rootfs.GroupID); err != nil {
 		return err
 	}
-	if s.Temp, err = workspace.Open(files[1], base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	if s.Temp, err = open(tops[1], broker.Temp, rootfs.UserID, rootfs.GroupID); err != nil {
 		return err
 	}
-	s.Plans, err = workspace.Open(files[2], base, base)
+	s.Plans, err = open(tops[2], broker.Runs, 0, 0)
 	return err
 }
 
@@ -194,7 +198,7 @@ func (s *Sandbox) OpenProcess() error {
 func (s *Sandbox) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range []*workspace.Dir{s.Files, s.Temp, s.Plans} {
+	for _, d := range []*files.Dir{s.Files, s.Temp, s.Plans} {
 		if d != nil {
 			d.Close()
 		}

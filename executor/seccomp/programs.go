@@ -49,3 +49,41 @@ func fileRequestsAlone() Group {
 		Rules:  slicesOf(each(Allow, "ioctl", 1, fileRequests()), each(unix.ENOTTY, "ioctl", 1, terminalRequests())),
 	}
 }
+
+// FileServer is the list of the program that serves files of sandboxes: that of other programs without the start of processes and without a change
+// of the user, except of the one as which a thread uses files.
+func FileServer() []Group {
+	return []Group{
+		files(), watches(), memory(), threads(), userOfFiles(), ownSignals(), clocks(), scheduling(), localSockets(), options(), fileRequestsAlone(),
+	}
+}
+
+func threads() Group {
+	return Group{
+		Name:   "threads",
+		Reason: "A program of Go starts threads, one for each call that waits. It reads its limits.",
+		Rules: []Rule{
+			allow("exit", "exit_group", "futex", "getpid", "getppid", "gettid", "restart_syscall", "rseq", "set_robust_list", "getrlimit"),
+			allowIf("clone", Condition{Arg: 0, Mask: namespaces | threadWithFiles, Value: threadWithFiles}),
+			answer(unix.ENOSYS, "clone3"),
+			allowIf("prlimit64", null(2)),
+			answer(unix.EINVAL, "prctl", is(0, unix.PR_SET_VMA)),
+		},
+	}
+}
+
+func userOfFiles() Group {
+	return Group{
+		Name:   "the user of files",
+		Reason: "A thread uses the files of a sandbox as a user of that sandbox.",
+		Rules:  []Rule{allow("getegid", "geteuid", "getgid", "getuid", "setfsgid", "setfsuid", "uname")},
+	}
+}
+
+func ownSignals() Group {
+	return Group{
+		Name:   "signals of the process",
+		Reason: "Go interrupts threads of its own process.",
+		Rules:  []Rule{allow("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "tgkill")},
+	}
+}

@@ -14,8 +14,8 @@ import (
 // Dir is a directory inside a sandbox. Its methods may be called concurrently.
 type Dir struct {
 	root     *os.Root
-	uid, gid int // host ids that operations run as
-	powers   powers
+	owned    bool // operations run as this process's user
+	uid, gid int  // host ids that they run as otherwise
 	// change is held while a name gets another content, so that a condition that was checked holds then.
 	change sync.Mutex
 
@@ -26,31 +26,26 @@ type Dir struct {
 // Open opens the directory of a descriptor, which stays the caller's. It does so as the user, since this process may have no right of its own to
 // the directory.
 func Open(dir *os.File, uid, gid int) (*Dir, error) {
-	return open(uid, gid, func(d *Dir) error {
-		return d.identified(&d.powers.all, func() error { return d.openRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) })
-	})
-}
-
-// At opens the directory at the path, whose components must be beyond every sandbox's reach.
-func At(path string, uid, gid int) (*Dir, error) {
-	return open(uid, gid, func(d *Dir) error { return d.openRoot(path) })
-}
-
-func open(uid, gid int, openRoot func(*Dir) error) (*Dir, error) {
-	powers, err := ownPowers()
-	if err != nil {
+	d := &Dir{uid: uid, gid: gid}
+	if err := d.identified(func() error { return d.openRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) }); err != nil {
 		return nil, err
 	}
-	d := &Dir{uid: uid, gid: gid, powers: powers}
-	if err := openRoot(d); err != nil {
+	return d, nil
+}
+
+// At opens the directory at the path, whose components must be beyond every sandbox's reach, for this process's own user.
+func At(path string) (*Dir, error) {
+	d := &Dir{owned: true}
+	if err := d.openRoot(path); err != nil {
 		return nil, err
 	}
-	d.open, d.close = context.WithCancel(context.Background())
 	return d, nil
 }
 
 func (d *Dir) openRoot(path string) (err error) {
-	d.root, err = os.OpenRoot(path)
+	if d.root, err = os.OpenRoot(path); err == nil {
+		d.open, d.close = context.WithCancel(context.Background())
+	}
 	return err
 }
 
@@ -60,24 +55,24 @@ func (d *Dir) Close() error {
 	return d.root.Close()
 }
 
-// as runs do with the file system identity of the sandbox's user, and bounded. do must
-// not start goroutines, and must not wait for the sandbox.
+// as runs do with the file system identity of the sandbox's user. do must not start goroutines, and must not wait for the sandbox.
 func (d *Dir) as(do func() error) error {
-	return d.powers.bounded(func() error { return d.identified(&d.powers.fewer, do) })
+	if d.owned {
+		return do()
+	}
+	return d.identified(do)
 }
 
-// identified runs do with the identity of the sandbox's user, and without the capabilities over others' files. The kernel takes these from root
-// by itself, and not from another user. The thread has the set had, and gets it back.
-func (d *Dir) identified(had *[2]unix.CapUserData, do func() error) error {
+func (d *Dir) identified(do func() error) error {
 	runtime.LockOSThread()
 	defer func() {
 		// A thread that is not its old self stays locked, and ends with its goroutine.
-		if errors.Join(d.powers.give(had), setFS("uid", unix.SetfsuidRetUid, os.Geteuid()), setFS("gid", unix.SetfsgidRetGid, os.Getegid())) == nil {
+		if errors.Join(setFS("uid", unix.SetfsuidRetUid, os.Geteuid()), setFS("gid", unix.SetfsgidRetGid, os.Getegid())) == nil {
 			runtime.UnlockOSThread()
 		}
 	}()
 	// The group first: without root's identity it could not be changed.
-	if err := errors.Join(setFS("gid", unix.SetfsgidRetGid, d.gid), setFS("uid", unix.SetfsuidRetUid, d.uid), d.powers.give(&d.powers.none)); err != nil {
+	if err := errors.Join(setFS("gid", unix.SetfsgidRetGid, d.gid), setFS("uid", unix.SetfsuidRetUid, d.uid)); err != nil {
 		return err
 	}
 	return do()

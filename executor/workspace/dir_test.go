@@ -57,13 +57,23 @@ func newArena(t testing.TB) *arena {
 	if err := errors.Join(os.WriteFile(a.out+"/canary", []byte(secret), 0o666), os.Chmod(a.out+"/canary", 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := At(a.in, testUser, testUser)
+	dir, err := openAs(a.in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Dir = dir
 	t.Cleanup(func() { dir.Close() })
 	return a
+}
+
+// openAs opens the directory at a path as the user of a sandbox.
+func openAs(path string) (*Dir, error) {
+	top, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	return Open(top, testUser, testUser)
 }
 
 // untouched fails the test if anything outside was read into data or changed.
@@ -252,7 +262,7 @@ func onTmpfs(t *testing.T, path, options string) *Dir {
 			opened <- result{nil, err}
 			return
 		}
-		dir, err := At(fmt.Sprintf("/proc/%d/root%s", unix.Gettid(), path), testUser, testUser)
+		dir, err := openAs(fmt.Sprintf("/proc/%d/root%s", unix.Gettid(), path))
 		opened <- result{dir, err}
 	}()
 	r := <-opened

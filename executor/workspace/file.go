@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,7 +59,7 @@ func (d *Dir) WriteIf(name string, content io.Reader, limit int64, mode fs.FileM
 	if err != nil {
 		return yurt.FileInfo{}, explain(name, err)
 	}
-	err = copyLimited(boundedFile{file, d.powers, nil}, content, name, limit)
+	err = copyLimited(file, content, name, limit)
 	err = errors.Join(err, file.Close())
 	var info yurt.FileInfo
 	if err == nil {
@@ -163,12 +164,25 @@ func (d *Dir) Append(name string, content io.Reader, limit int64, mode fs.FileMo
 	}
 	info, err := regular(file, name)
 	if err == nil {
-		err = copyLimited(boundedFile{file, d.powers, &d.change}, content, name, max(0, limit-info.Size()))
+		err = copyLimited(sharedFile{file, &d.change}, content, name, max(0, limit-info.Size()))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return yurt.FileInfo{}, explain(name, err)
 	}
 	return d.Stat(name)
+}
+
+// sharedFile is a file that others know while it is written to.
+type sharedFile struct {
+	file   *os.File
+	change *sync.Mutex
+}
+
+// Write implements [io.Writer].
+func (f sharedFile) Write(data []byte) (int, error) {
+	f.change.Lock()
+	defer f.change.Unlock()
+	return f.file.Write(data)
 }
 
 func copyLimited(to io.Writer, from io.Reader, name string, limit int64) error {

@@ -56,6 +56,7 @@ func Directions() []Direction {
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/...", "internal/linux/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
 		{"cmd/yurt-unpack", []string{"executor/confine", "executor/images"}, "the unpacker has no power, and no use for the parts that do"},
+		{"cmd/yurt-files", []string{"executor/confine", "executor/files"}, "the server of files has no other power, and no use for the parts that do"},
 		{"cmd/yurt-launcher", []string{"executor/libcontainer"}, "the launcher is re-executed on every create, and its size is paid each time"},
 		{"cmd/yurt-runtime-c/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-cpp/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},

@@ -28,7 +28,7 @@ func (p *place) node() (*executor.Executor, error) {
 	}
 	config := executor.Config{
 		StateDir: p.stateDir(), RunDir: p.runDir, NodeName: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500, All: budget.Bounds{Overcommit: budget.MaxOvercommit},
-		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, PluginDir: binaries.PluginDir,
+		InitPath: binaries.Init, LauncherPath: binaries.Launcher, UnpackerPath: binaries.Unpacker, FilesPath: binaries.Files, PluginDir: binaries.PluginDir,
 	}
 	if config.Broker, err = p.startBroker(config); err != nil {
 		return nil, err

@@ -15,6 +15,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/executor/doctor"
 	"github.com/yurtrun/yurt/test/leftovers"
 	"github.com/yurtrun/yurt/test/testutil"
 )
@@ -111,6 +113,24 @@ func (a *NomadAgent) ExecutorPID() (int, error) { return a.pidOf(true) }
 
 // BrokerPID returns the process id of its broker.
 func (a *NomadAgent) BrokerPID() (int, error) { return a.pidOf(false) }
+
+// FilesPID returns the process id of the server of files that its broker has started.
+func (a *NomadAgent) FilesPID() (int, error) {
+	broker, err := a.BrokerPID()
+	if err != nil {
+		return 0, err
+	}
+	all, err := doctor.Processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range all {
+		if p.Program == confine.FileServer && p.Parent == broker {
+			return p.PID, nil
+		}
+	}
+	return 0, fmt.Errorf("process %d has no %s", broker, confine.FileServer)
+}
 
 func (a *NomadAgent) pidOf(executor bool) (int, error) {
 	found, err := leftovers.Of(a.StateDir())

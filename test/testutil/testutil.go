@@ -33,6 +33,7 @@ type Binaries struct {
 	Init       string
 	Launcher   string
 	Unpacker   string
+	Files      string
 	PluginDir  string
 	ExampleDir string // of language runtimes that do not ship
 	Yurt       string
@@ -105,7 +106,7 @@ func Build(t testing.TB) Binaries {
 
 func binariesIn(dir string) Binaries {
 	return Binaries{
-		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"), Unpacker: filepath.Join(dir, "yurt-unpack"),
+		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"), Unpacker: filepath.Join(dir, "yurt-unpack"), Files: filepath.Join(dir, "yurt-files"),
 		PluginDir: filepath.Join(dir, "plugins"), ExampleDir: filepath.Join(dir, "examples"), Yurt: filepath.Join(dir, "yurt"),
 	}
 }
@@ -127,6 +128,7 @@ func buildAll(root string, b Binaries) error {
 		{b.Init, "./cmd/yurt-init", "0", ""},
 		{b.Launcher, "./cmd/yurt-launcher", "1", " -linkmode external -extldflags '-static -Wl,-z,max-page-size=0x200000'"},
 		{b.Unpacker, "./cmd/yurt-unpack", "0", ""},
+		{b.Files, "./cmd/yurt-files", "0", ""},
 		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0", ""},
 		{b.ExampleDir + "/", "./plugins/examples/...", "0", ""},
 	}
@@ -193,7 +195,7 @@ func Logger(t testing.TB) *slog.Logger {
 func Config(t testing.TB, b Binaries) executor.Config {
 	t.Helper()
 	return executor.Config{
-		StateDir: t.TempDir(), NodeName: "test", InitPath: b.Init, LauncherPath: b.Launcher, UnpackerPath: b.Unpacker,
+		StateDir: t.TempDir(), NodeName: "test", InitPath: b.Init, LauncherPath: b.Launcher, UnpackerPath: b.Unpacker, FilesPath: b.Files,
 		PluginDir: b.PluginDir, Tasks: true, Logger: Logger(t),
 		RuntimeStart: Moment(t, host.DefaultStartTimeout), RuntimeCall: Moment(t, host.DefaultCallTimeout),
 		All: budget.Bounds{Overcommit: budget.MaxOvercommit}, // crowds of sandboxes that use little

@@ -107,7 +107,7 @@ func prepare(t *testing.T, environment ...string) machine {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []string{b.Init, b.Launcher, b.Unpacker, b.PluginDir} {
+	for _, source := range []string{b.Init, b.Launcher, b.Unpacker, b.Files, b.PluginDir} {
 		copyPrograms(t, source, filepath.Join(bin, filepath.Base(source)))
 	}
 	writeFile(t, filepath.Join(m.work, "environment"), strings.Join(append(environment,

@@ -40,6 +40,12 @@ func (r *startUnpacker) do(_ context.Context, by broker.Broker) (reply, error) {
 	return begun(by.StartUnpacker(r.Unpacking))
 }
 
+type startFiles struct{}
+
+func (r *startFiles) do(_ context.Context, by broker.Broker) (reply, error) {
+	return begun(by.StartFiles())
+}
+
 type awaitProgram struct{ program }
 
 func (r *awaitProgram) do(ctx context.Context, by broker.Broker) (reply, error) {
@@ -61,6 +67,11 @@ func (c *Client) StartRuntime(request binary.Request) (programs.Program, error) 
 // StartUnpacker implements [programs.Requests].
 func (c *Client) StartUnpacker(request programs.Unpacking) (programs.Program, error) {
 	return c.program(kindStartUnpacker, &startUnpacker{request})
+}
+
+// StartFiles implements [programs.Requests].
+func (c *Client) StartFiles() (programs.Program, error) {
+	return c.program(kindStartFiles, &startFiles{})
 }
 
 func (c *Client) program(k kind, r request) (programs.Program, error) {

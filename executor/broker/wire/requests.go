@@ -39,6 +39,7 @@ const (
 
 	kindStartRuntime  kind = "start_runtime"
 	kindStartUnpacker kind = "start_unpacker"
+	kindStartFiles    kind = "start_files"
 	kindAwaitProgram  kind = "await_program"
 	kindKillProgram   kind = "kill_program"
 
@@ -89,6 +90,7 @@ func blanks() map[kind]func() request {
 
 		kindStartRuntime:  func() request { return new(startRuntime) },
 		kindStartUnpacker: func() request { return new(startUnpacker) },
+		kindStartFiles:    func() request { return new(startFiles) },
 		kindAwaitProgram:  func() request { return new(awaitProgram) },
 		kindKillProgram:   func() request { return new(killProgram) },
 

@@ -29,6 +29,7 @@ func shortFaults() []fault {
 		{name: "kill -9 of the leader", happen: func(t *testing.T, a *arena, _ *load) { a.killController(t, true) }},
 		{name: "kill -9 of an executor", happen: executorKilled},
 		{name: "kill -9 of a broker", happen: brokerKilled},
+		{name: "kill -9 of yurt-files", happen: func(t *testing.T, a *arena, _ *load) { killed(t, a.Nomad.Clients[0].FilesPID) }},
 		{name: "kill -9 of a Nomad client", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Clients[0]) }},
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 	}

@@ -10,6 +10,12 @@ import (
 	"testing/iotest"
 )
 
+// Sizes around those of the pieces in which content is copied.
+const (
+	firstPiece = 32 << 10
+	piece      = 256 << 10
+)
+
 // TestPieces: a file has the content that came, however it was cut into pieces.
 func TestPieces(t *testing.T) {
 	a := newArena(t)
