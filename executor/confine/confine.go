@@ -104,9 +104,9 @@ func (s *Starter) sweep() error {
 }
 
 // newGroup makes a cgroup whose name begins with the owner, see sweep.
-func (s *Starter) newGroup(program string) (*cgroup.Program, error) {
+func (s *Starter) newGroup(program string, memory int64, processes int) (*cgroup.Program, error) {
 	for {
-		group, err := s.groups.NewProgram(fmt.Sprintf("%s-%s-%d", s.owner, program, s.started.Add(1)), Memory, Processes)
+		group, err := s.groups.NewProgram(fmt.Sprintf("%s-%s-%d", s.owner, program, s.started.Add(1)), memory, processes)
 		if !errors.Is(err, os.ErrExist) { // as that of another starter of this process does
 			return group, err
 		}
@@ -144,7 +144,7 @@ func (s *Starter) start(b *birth) (release func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := s.newGroup(filepath.Base(b.cmd.Args[0]))
+	group, err := s.newGroup(filepath.Base(b.cmd.Args[0]), Memory, Processes)
 	if err != nil {
 		s.ids.Free(id)
 		return nil, unconfined(err)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/seccomp"
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
@@ -30,10 +31,15 @@ const filePowers = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
 // names. It sees its own binary, /dev/null and its own descriptors, and no other file. The process dies with this one. The caller calls release
 // when the process has been waited for. The program makes no call before [AllowFileCalls], so that [CheckFileServer] holds once it has begun to serve.
 //
-// The program has no cgroup of its own: the kernel charges the files in memory that it writes to the cgroup of the writer. It has no rules of
-// landlock, which would have to name directories that it is given later, and under which no file can be moved between directories.
-func (s *Starter) StartFileServer(cmd *exec.Cmd, binary *os.File) (release func(), err error) {
-	b := &fileBirth{cmd: cmd, binary: binary}
+// Its cgroup bounds its threads, and lets the next starter end it. It does not bound memory, since the kernel charges files in memory to the cgroup
+// of their writer. The program has no rules of landlock, which would have to name directories that it is given later, and under which no file
+// can be moved between directories.
+func (s *Starter) StartFileServer(cmd *exec.Cmd, binary *os.File) (release func() error, err error) {
+	group, err := s.newGroup(FileServer, math.MaxInt64&^0xffff, fileThreads)
+	if err != nil {
+		return nil, unconfined(err)
+	}
+	b := &fileBirth{cmd: cmd, binary: binary, group: group}
 	born, over, ended := make(chan error, 1), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -42,13 +48,13 @@ func (s *Starter) StartFileServer(cmd *exec.Cmd, binary *os.File) (release func(
 			<-over // the kernel ends the program with this thread
 		})
 	}()
-	release = func() {
+	release = func() error {
 		close(over)
 		<-ended
+		return s.remove(group)
 	}
 	if err := <-born; err != nil {
-		release()
-		return nil, unconfined(err)
+		return nil, errors.Join(unconfined(err), release())
 	}
 	return release, nil
 }
@@ -57,6 +63,7 @@ func (s *Starter) StartFileServer(cmd *exec.Cmd, binary *os.File) (release func(
 type fileBirth struct {
 	cmd    *exec.Cmd
 	binary *os.File
+	group  *cgroup.Program
 }
 
 func (b *fileBirth) start() error {
@@ -92,6 +99,9 @@ func (b *fileBirth) prepare() error {
 	// Descriptors that this process was started with are not for its programs.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keeping descriptors from programs: %w", err)
+	}
+	if err := b.group.Enter(); err != nil {
+		return err
 	}
 	tree, err := openTree(b.binary)
 	if err != nil {
@@ -153,6 +163,11 @@ func (b *fileBirth) admit(pid int) error {
 	if err := showOwnFiles(pid); err != nil {
 		return err
 	}
+	added := make(chan error)
+	go func() { added <- b.group.Add(pid) }() // on another thread, which sees the host's files
+	if err := <-added; err != nil {
+		return err
+	}
 	for resource, value := range fileLimits() {
 		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
 			return fmt.Errorf("setting limit %d of a program: %w", resource, err)
@@ -184,8 +199,11 @@ func showOwnFiles(pid int) error {
 	return nil
 }
 
-// fileMemory bounds the memory of the program, in bytes: for 512 requests at once, each with a piece of content.
-const fileMemory = 1 << 30
+// Bounds of the program, for 512 requests at once, each on a thread and with a piece of content.
+const (
+	fileMemory  = 1 << 30 // bytes of its own
+	fileThreads = 1024
+)
 
 // fileLimits are limits of the program. It may have as many files open as the node, and writes files of any size within the disks of sandboxes.
 func fileLimits() map[int]uint64 {

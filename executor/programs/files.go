@@ -43,7 +43,7 @@ func (l *Local) StartFiles() (Program, error) {
 	if err != nil {
 		return Program{}, errors.Join(err, words.Close())
 	}
-	program, err := l.enlist(cmd, func() error { release(); return nil }, nil) // many sandboxes depend on it, as on this process
+	program, err := l.enlist(cmd, release, nil) // many sandboxes depend on it, as on this process
 	if err != nil {
 		return Program{}, errors.Join(err, words.Close())
 	}
