@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -11,7 +12,7 @@ import (
 
 // nextRun makes the cgroup of a sandbox's next run, and returns its files. A sandbox has one such cgroup at most, which goes with it. The
 // run is not known yet. A sandbox without a cgroup ahead has its next run wait for one, which is no error.
-func (l *Local) nextRun(s *listed) Run {
+func (s *listed) nextRun(logger *slog.Logger) Run {
 	s.nexts.Lock()
 	defer s.nexts.Unlock()
 	if s.ahead != nil {
@@ -19,18 +20,18 @@ func (l *Local) nextRun(s *listed) Run {
 	}
 	if s.isBusy() { // its runs have the files that the executor may have open for a sandbox
 		if err := s.group.Prepare(); err != nil {
-			l.Logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
+			logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
 		}
 		return Run{}
 	}
 	leaf, err := s.group.Ahead()
 	if err != nil {
-		l.Logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
+		logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
 		return Run{}
 	}
 	run, err := filesOf(leaf)
 	if err != nil {
-		l.Logger.Debug("preparing for the next execution", "sandbox", s.id, "error", errors.Join(err, leaf.Remove()))
+		logger.Debug("preparing for the next execution", "sandbox", s.id, "error", errors.Join(err, leaf.Remove()))
 		return Run{}
 	}
 	s.ahead = leaf

@@ -141,7 +141,7 @@ func (l *Local) EndRun(sandboxID, runID string) (Run, error) {
 	} else if err != nil {
 		return Run{}, err
 	}
-	return l.nextRun(s), nil
+	return s.nextRun(l.Logger), nil
 }
 
 // leaveTries is how many milliseconds the processes of a run have to leave its cgroup, which a killed process does a moment after it

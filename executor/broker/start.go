@@ -78,7 +78,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
-	next := l.nextRun(l.list.keep(r.ID, setup.group, init, r.Limits))
+	next := l.list.keep(r.ID, setup.group, init, r.Limits).nextRun(l.Logger)
 	return Started{Gauge: setup.group, Init: init, Phases: reply.Phases, Commands: commands, Next: next}, nil
 }
 
