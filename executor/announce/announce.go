@@ -39,7 +39,7 @@ type Announcer struct {
 	logger *slog.Logger
 
 	address  string        // of the executor, complete
-	session  string        // of Consul's; "" while there is none
+	session  string        // of Consul's; "" before it is made
 	announce chan struct{} // holds one when there is something new to announce
 
 	mu       sync.Mutex

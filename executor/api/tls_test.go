@@ -113,7 +113,7 @@ func serveTLS(t *testing.T, files identity.Files, now func() time.Time) (address
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(api.ServerConfig{Node: nobody{}, Name: "n1", Version: "v1", Logger: logger})
+	server := api.NewServer(api.ServerConfig{Node: unreachable{}, Name: "n1", Version: "v1", Logger: logger})
 	server.ServeTLS(listener, source)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -14,11 +14,11 @@ import (
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
-// nobody is a node that fails each call.
-type nobody struct{ api.Node }
+// unreachable is a node that fails each call.
+type unreachable struct{ api.Node }
 
 func TestSocketIsItsOwnersAlone(t *testing.T) {
-	client, socket := serve(t, nobody{})
+	client, socket := serve(t, unreachable{})
 	info, err := os.Stat(socket)
 	if err != nil || info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("the socket is %v, %v", info.Mode(), err)
@@ -30,7 +30,7 @@ func TestSocketIsItsOwnersAlone(t *testing.T) {
 }
 
 func TestSocketOfAnotherProcessIsLeftAlone(t *testing.T) {
-	client, socket := serve(t, nobody{})
+	client, socket := serve(t, unreachable{})
 	if _, err := api.ListenUnix(t.Context(), socket); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("it was taken away: %v", err)
 	}
@@ -51,7 +51,7 @@ func TestSocketThatIsLeftOverIsReplaced(t *testing.T) {
 	if _, err := client.Describe(t.Context()); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("nobody listens, and the answer is %v", err)
 	}
-	stop := serveAt(t, nobody{}, socket)
+	stop := serveAt(t, unreachable{}, socket)
 	testutil.Eventually(t, "the client finds it", func() bool { // at its own pace
 		_, err := client.Describe(t.Context())
 		return err == nil
@@ -91,7 +91,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(dir, "sock")
-	serveAt(t, nobody{}, socket)
+	serveAt(t, unreachable{}, socket)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 }
 
 func TestPanicIsTheErrorOfItsCall(t *testing.T) {
-	client, _ := serve(t, nobody{})
+	client, _ := serve(t, unreachable{})
 	if _, err := client.Runtimes(t.Context()); yurt.CodeOf(err) != yurt.CodeInternal {
 		t.Errorf("the call: %v", err)
 	}

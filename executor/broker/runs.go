@@ -25,7 +25,7 @@ type RunCgroups interface {
 	// KillRun ends every process of the run, however it tries to get away. It returns when all have ended.
 	KillRun(ctx context.Context, sandboxID, runID string) error
 	// EndRun removes the cgroup of a run that has ended. Processes that the run left behind keep it until they have ended too. It
-	// returns the files of the sandbox's next run, whose cgroup it makes ahead. These are none while others run, if the
+	// returns the files of the sandbox's next run, whose cgroup it makes ahead. There is no file while others run, if the
 	// caller has those of another already, or if the cgroup cannot be made now. The run is entered by a [RunRequest] that says Ahead.
 	EndRun(sandboxID, runID string) (Run, error)
 

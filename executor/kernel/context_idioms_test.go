@@ -11,7 +11,7 @@ import (
 // idiom is a cell as language models write them, and its expected outcome.
 type idiom struct {
 	code, stdin string
-	value       string // of the last expression; "" for none
+	value       string // of the last expression; "" if there is no value
 	stdout      string
 	errorType   string
 	exit        int

@@ -37,7 +37,7 @@ type Invocation struct {
 	Deadline time.Time
 	ARN      string
 	TraceID  string
-	// ClientContext and Identity are JSON; empty if the invocation has none.
+	// ClientContext and Identity are JSON; empty if the invocation does not set them.
 	ClientContext, Identity string
 }
 

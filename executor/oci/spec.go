@@ -25,7 +25,7 @@ type Options struct {
 	InitArgs   []string // of yurt-init, after its name
 	MaxFiles   uint64   // open files of a process
 	Workspace  string   // on the host's disk, what holds it: an image's file, or a directory; "" for memory
-	AppArmor   string   // profile of all processes; "" for none
+	AppArmor   string   // profile of all processes; "" leaves them unconfined
 	SELinux    lsm.Labels
 	Layered    bool    // init gives each process namespaces of its own
 	Hostname   string  // "" for that of all sandboxes

@@ -16,7 +16,7 @@ type Process struct {
 	initd.StartRequest
 
 	Given    []*os.File // descriptors that come with the request, as it says
-	Language string     // whose zygote may fork the process; "" for none
+	Language string     // whose zygote may fork the process; "" forks no zygote
 	Named    bool       // the cgroup has its name before the process is there, and not while it is born, which is faster
 
 	enter func() error // enters and names the run in a cgroup that was made ahead, once; nil for another run

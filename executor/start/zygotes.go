@@ -40,7 +40,7 @@ type zygote struct {
 	after    int    // how many of those there are before it is started
 	tries    int    // how often it was started, and was not too slow
 	number   int    // of the last that was started
-	id       string // of its process, in yurt-init; "" while there is none
+	id       string // of its process, in yurt-init; "" before it has started
 	refusals int
 	late     bool    // the next run was there before it could be started
 	next     *parked // the parked fork; nil if no fork is parked

@@ -125,7 +125,7 @@ func (c *Client) NewRun(sandboxID string, r broker.RunRequest) (broker.Run, erro
 	return c.run(kindNewRun, &newRun{sandboxID, r.ID, r.Place, r.Ahead})
 }
 
-// run asks for a request whose answer is the files of a run, which may be none.
+// run asks for a request whose answer is the files of a run; there may be no file.
 func (c *Client) run(k kind, r request) (broker.Run, error) {
 	var value newRunAnswer
 	files, err := c.ask(context.Background(), k, r, &value)

@@ -44,7 +44,7 @@ func (r *newRun) do(_ context.Context, by broker.Broker) (reply, error) {
 	return runReply(made, err)
 }
 
-// runReply is the reply with the files of a run, which may be none.
+// runReply is the reply with the files of a run; there may be no file.
 func runReply(made broker.Run, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err

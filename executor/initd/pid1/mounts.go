@@ -71,7 +71,7 @@ func parseMount(text string) (mount, error) {
 }
 
 // make mounts everything, and gives up the capability to do so if that was all. It returns the files in the place of those of
-// /proc; nil if there are none that change.
+// /proc; nil if no mount changes.
 func (m *mounts) make() (*procview.View, error) {
 	for _, fs := range m.list {
 		if err := unix.Mount(fs.source, fs.target, fs.kind, fs.flags, fs.data); err != nil {
