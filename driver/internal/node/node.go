@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/driver/internal/pluginconfig"
 	"github.com/yurtrun/yurt/executor/api"
@@ -92,7 +94,7 @@ func (n *Executor) ensure(ctx context.Context, client *api.Client) error {
 	if err := os.MkdirAll(n.config.StateDir, 0o700); err != nil {
 		return yurt.FieldErrorf(yurt.CodeUnavailable, "state_dir", "making the state directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(n.config.StateDir, "driver.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(n.config.StateDir, "driver.lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("starting the executor: %w", err)
 	}
@@ -138,7 +140,7 @@ func (n *Executor) start(ctx context.Context, client *api.Client) error {
 // lastWords is the end of the executor's log, for an error to show.
 func (n *Executor) lastWords() string {
 	const most = 2000
-	file, err := os.Open(n.config.LogPath())
+	file, err := os.OpenFile(n.config.LogPath(), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}

@@ -108,16 +108,21 @@ func Spawn(stdin io.Reader, stdout io.Writer) error {
 	return json.NewEncoder(stdout).Encode(spawned{PID: process.Pid})
 }
 
-// openLog opens the executor's log, which is put aside once it is large.
+// openLog opens the executor's log, which is put aside once it is large. The directory is the executor's, which could put another file of
+// root's in its place.
 func openLog(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+	if info, err := os.Lstat(path); err == nil && info.Size() > maxLog {
 		if err := os.Rename(path, path+".1"); err != nil {
 			return nil, fmt.Errorf("putting the executor's log aside: %w", err)
 		}
 	}
-	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the executor's log: %w", err)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(log.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink > 1 || int(stat.Uid) != os.Geteuid() {
+		return nil, errors.Join(fmt.Errorf("%s is not a plain file of this user's alone; remove it", path), err, log.Close())
 	}
 	return log, nil
 }
