@@ -20,6 +20,7 @@ import (
 // TestBrowser uses the package in a page of Chromium, bundled as users bundle it. The page comes from the address that the API
 // is at, as the server answers no page of another origin, which the test shows as well. A page with the token of a sandbox uses it.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	project := installedTypescript(t, "playwright-core@1.65.1")
 	bundle := filepath.Join(project, "page.js")

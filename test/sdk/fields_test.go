@@ -68,14 +68,17 @@ func untold() map[string]string {
 }
 
 func TestPythonFields(t *testing.T) {
+	t.Parallel()
 	everyField(t, installed(t), filepath.Join(python(t), "tests", "options.py"))
 }
 
 func TestTypescriptFields(t *testing.T) {
+	t.Parallel()
 	everyField(t, node(t), filepath.Join(installedTypescript(t), "options.mjs"))
 }
 
 func TestGoFields(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "options")
 	run(t, testutil.Root(t), "go", "build", "-tags", "seccomp", "-o", program, "./test/sdk/gooptions")
 	everyField(t, program)

@@ -19,6 +19,7 @@ import (
 
 // TestGoBadInput shows that wrong values are refused, and that a client that leaves leaves no process and no file behind.
 func TestGoBadInput(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	client, err := yurtclient.New(url)

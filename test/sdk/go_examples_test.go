@@ -14,6 +14,7 @@ import (
 // TestGoExamples runs the examples of the Go SDK against a server. Their own package has no server, so the output in their
 // comments follows another word than "Output:", by which go test would run them.
 func TestGoExamples(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	program := testutil.BuildYurt(t, "yurt-sdk", "sdk")
 	url, _ := testutil.Serve(t, program)

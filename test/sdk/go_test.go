@@ -16,6 +16,7 @@ func goRunner(t testing.TB) string {
 }
 
 func TestGo(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	runner := goRunner(t)
 	everyScenario(t, runner)

@@ -31,6 +31,7 @@ func (s keyed) env(t *testing.T) []string {
 }
 
 func TestPythonKeys(t *testing.T) {
+	t.Parallel()
 	server := keyedServer(t)
 	script := filepath.Join(python(t), "tests", "keys.py")
 	if out := readme.Bash(t, t.TempDir(), installed(t)+" "+script, server.env(t)...); out != "all refused\n" {
@@ -40,12 +41,14 @@ func TestPythonKeys(t *testing.T) {
 
 // TestPythonKeysPage runs the snippet of the page about keys as it is written, with the key of an operator.
 func TestPythonKeysPage(t *testing.T) {
+	t.Parallel()
 	snippet, server := snippets(t, "PYTHON.md", "python keys", 1)[0], keyedServer(t)
 	script := "cat > snippet.py <<'END'\n" + snippet[2] + "END\n" + installed(t) + " snippet.py\n"
 	wantKeysPage(t, readme.Bash(t, t.TempDir(), script, "YURT_SERVER="+server.url, "YURT_API_KEY="+server.admin))
 }
 
 func TestTypescriptKeysPage(t *testing.T) {
+	t.Parallel()
 	snippet, server := snippets(t, "TYPESCRIPT.md", "js keys", 1)[0], keyedServer(t)
 	script := "cat > snippet.mjs <<'END'\n" + snippet[2] + "END\n" + node(t) + " snippet.mjs\n"
 	wantKeysPage(t, readme.Bash(t, installedTypescript(t), script, "YURT_SERVER="+server.url, "YURT_API_KEY="+server.admin))
@@ -60,6 +63,7 @@ func wantKeysPage(t *testing.T, out string) {
 }
 
 func TestTypescriptKeys(t *testing.T) {
+	t.Parallel()
 	server := keyedServer(t)
 	project := installedTypescript(t)
 	for _, form := range []string{"esm", "cjs"} {
@@ -70,6 +74,7 @@ func TestTypescriptKeys(t *testing.T) {
 }
 
 func TestGoKeys(t *testing.T) {
+	t.Parallel()
 	server := keyedServer(t)
 	id, key := server.key(t, access.SessionsRead, access.SessionsWrite, access.SessionsExecute)
 	_, reader := server.key(t, access.SessionsRead)

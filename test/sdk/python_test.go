@@ -111,6 +111,7 @@ func install(t testing.TB, interpreter, name string) {
 }
 
 func TestPythonTypes(t *testing.T) {
+	t.Parallel()
 	tools := pythonTools(t)
 	for _, check := range [][]string{
 		{"mypy", "--strict", "--python-version", "3.10", "--cache-dir", t.TempDir(), "src/yurt"},
@@ -122,6 +123,7 @@ func TestPythonTypes(t *testing.T) {
 
 // The generated parts must be those that the generator makes of today's API and async source.
 func TestPythonGenerated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(python(t))); err != nil {
 		t.Fatal(err)

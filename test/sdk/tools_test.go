@@ -17,6 +17,7 @@ import (
 
 // TestToolsAreTheSame holds the definitions of tools in the three SDKs against each other, in each form that all have.
 func TestToolsAreTheSame(t *testing.T) {
+	t.Parallel()
 	project := installedTypescript(t)
 	for form, all := range map[string]struct {
 		python, typescript string
@@ -56,6 +57,7 @@ func decoded(t *testing.T, text string) (value any) {
 }
 
 func TestGoTools(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	client, err := yurtclient.New(url)

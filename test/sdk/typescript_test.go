@@ -119,6 +119,7 @@ export const made: Promise<yurt.Sandbox> = yurt.Sandbox.create();
 }
 
 func TestTypescriptTypes(t *testing.T) {
+	t.Parallel()
 	project := installedTypescript(t)
 	args := []string{
 		node(t), filepath.Join(typescriptTools(t), "node_modules", "typescript", "bin", "tsc"),
@@ -135,6 +136,7 @@ func TestTypescriptTypes(t *testing.T) {
 
 // The generated types must be those that the generator makes of today's API.
 func TestTypescriptGenerated(t *testing.T) {
+	t.Parallel()
 	dir := copiedTypescript(t)
 	// The same pipe as that of "make sdk-typescript": its writer, a program in Go, makes reads of it answer at once.
 	run(t, testutil.Root(t), "sh", "-c", "go run -tags seccomp ./test/sdk/document | "+node(t)+" "+filepath.Join(dir, "generate.mjs"))
