@@ -12,6 +12,7 @@ import (
 // TestCompiledDependenciesAreKept: a session's own build cache is as large after a program that
 // needs a module as after one without modules.
 func TestCompiledDependenciesAreKept(t *testing.T) {
+	t.Parallel()
 	cache := ""
 	if !testing.Short() {
 		cache = compiledtest.GoCache(t)

@@ -43,6 +43,7 @@ func needs(dependency, code string) yurt.ExecutionSpec {
 
 // TestWaitIsCancelled leaves an installation in the ways there are.
 func TestWaitIsCancelled(t *testing.T) {
+	t.Parallel()
 	asked, change := slow(t)
 	e := node(t, change)
 	s, other := sandbox(t, e, "python"), sandbox(t, e, "python")
@@ -82,6 +83,7 @@ func life(t *testing.T, config executor.Config) *executor.Executor {
 // TestPackagesOverRestart closes the executor while packages are installed, and while some
 // are in use.
 func TestPackagesOverRestart(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	e := life(t, config)
@@ -117,6 +119,7 @@ func TestPackagesOverRestart(t *testing.T) {
 
 // TestOneInstallationForAll has several sessions ask for the same at once, and in contexts.
 func TestOneInstallationForAll(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	var ids [3]string
 	var sandboxes [3]string
@@ -149,6 +152,7 @@ func TestOneInstallationForAll(t *testing.T) {
 
 // TestRefusals makes invalid requests.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	e := node(t, func(c *executor.Config) { c.Packages.Off = true })
 	s := sandbox(t, e, "python")
 	for name, tt := range map[string]struct {

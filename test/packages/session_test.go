@@ -177,6 +177,7 @@ func TestInstallIsCached(t *testing.T) {
 
 // TestInstalledOutlivesExecutor: a next executor has the packages that a session installed, and installs more.
 func TestInstalledOutlivesExecutor(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := testutil.Config(t, testutil.Build(t))
 	e := testutil.Open(t, config)
@@ -217,6 +218,7 @@ func TestInstallOverTemplate(t *testing.T) {
 
 // TestInstallInLayeredSandbox: an execution with namespaces of its own installs for those after it.
 func TestInstallInLayeredSandbox(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s := makeSession(t, e, several(func(t *yurt.Template) { t.Isolation.PerExecution = true }))
 	wantLast(t, "installing", run(t, e, s, shell("pip install -q humanize==4.9.0 && echo done")), "done")
@@ -225,6 +227,7 @@ func TestInstallInLayeredSandbox(t *testing.T) {
 
 // TestTemplateForbidsInstallation: its sessions have the packages that the template names, and no others.
 func TestTemplateForbidsInstallation(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	spec := several(func(t *yurt.Template) {
 		t.Network.Packages, t.Dependencies = yurt.PackagesNone, map[string][]string{"python": {"humanize==4.9.0"}}

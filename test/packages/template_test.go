@@ -138,6 +138,7 @@ func TestTemplatePackagesPreloaded(t *testing.T) {
 // TestTemplatePackagesLater: a sandbox of a template whose packages are not there is made at once,
 // and its first execution waits for them.
 func TestTemplatePackagesLater(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	template := furnished("humanize==4.9.0", "")
 	s, err := e.CreateSandbox(t.Context(), specOf(template))
@@ -203,6 +204,7 @@ func stopRuntimes(t *testing.T, name string) {
 // TestTemplatePackagesLaterForAFunction is the same, where the first to need them is the
 // process of a Lambda function: its invocation waits, and the next ones go to it.
 func TestTemplatePackagesLaterForAFunction(t *testing.T) {
+	t.Parallel()
 	e := node(t)
 	s, err := e.CreateSandbox(t.Context(), specOf(furnished("humanize==4.9.0", "")))
 	if err != nil {
