@@ -90,7 +90,8 @@ func (c *Client) receive() {
 // deliver hands an answer to the caller that waits for it.
 func (c *Client) deliver(data []byte, files []*os.File) error {
 	got := arrived{files: files}
-	if err := packet.Decode(data, &got.answer); err != nil {
+	var err error
+	if got.answer, err = decodeAnswer(data); err != nil {
 		descriptor.CloseAll(files)
 		return err
 	}
@@ -152,7 +153,7 @@ func (c *Client) begin(k kind, r request) (id uint64, _ <-chan arrived, err erro
 	id = c.last
 	c.waiting[id] = waits
 	c.mu.Unlock()
-	if err := send(c.socket, message{ID: id, Kind: k, Args: args}, nil); err != nil {
+	if err := send(c.socket, message{ID: id, Kind: k, Args: args}.encode(), nil); err != nil {
 		c.mu.Lock()
 		delete(c.waiting, id)
 		c.mu.Unlock()
@@ -181,7 +182,7 @@ func (c *Client) await(ctx context.Context, id uint64, waits <-chan arrived) (ar
 			return got, nil
 		case <-ended:
 			ended = nil
-			if err := send(c.socket, message{ID: id, Kind: kindCancel}, nil); err != nil {
+			if err := send(c.socket, message{ID: id, Kind: kindCancel}.encode(), nil); err != nil {
 				c.socket.Close()
 			}
 		case <-c.done:

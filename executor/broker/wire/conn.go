@@ -25,11 +25,7 @@ func Open(end *os.File) (*net.UnixConn, error) { return packet.Open(end) }
 var errTooLong = errors.New("message is too long")
 
 // send sends a message whole. The files stay the caller's.
-func send(socket *net.UnixConn, message any, files []*os.File) error {
-	data, err := packet.Encode(message)
-	if err != nil {
-		return err
-	}
+func send(socket *net.UnixConn, data []byte, files []*os.File) error {
 	if len(data) > maxBytes {
 		return fmt.Errorf("%w: it has %d bytes, of at most %d", errTooLong, len(data), maxBytes)
 	}

@@ -50,6 +50,10 @@ const (
 	kindCancel kind = "cancel" // of the request of the same number; it has no answer
 )
 
+// isQuick reports whether requests of the kind are carried out before the next one is read: another goroutine for each of them would take
+// longer. They wait for no process, for no disk and for no other request about the same run, as the reader of a cancellation must not.
+func isQuick(k kind) bool { return k == kindNewRun || k == kindGauge || k == kindResize }
+
 // request is the arguments of one kind.
 type request interface {
 	// do has the broker carry it out.

@@ -60,8 +60,8 @@ type server struct {
 
 // take begins the request in a message, when there is room for it.
 func (s *server) take(data []byte) error {
-	var m message
-	if err := packet.Decode(data, &m); err != nil {
+	m, err := decodeMessage(data)
+	if err != nil {
 		return err
 	}
 	if m.Kind == kindCancel {
@@ -77,10 +77,15 @@ func (s *server) take(data []byte) error {
 		<-s.room
 		return err
 	}
-	s.requests.Go(func() {
+	carry := func() {
 		defer func() { <-s.room }()
 		s.answer(ctx, m)
-	})
+	}
+	if isQuick(m.Kind) {
+		carry()
+	} else {
+		s.requests.Go(carry)
+	}
 	return nil
 }
 
@@ -128,7 +133,7 @@ func (s *server) answer(ctx context.Context, m message) {
 			return
 		}
 	}
-	if err := send(s.socket, answer{ID: m.ID, Error: failure.New(err)}, nil); err != nil {
+	if err := s.send(answer{ID: m.ID, Error: failure.New(err)}, reply{}); err != nil {
 		s.socket.Close()
 	}
 }
@@ -147,5 +152,9 @@ func (s *server) send(a answer, out reply) (err error) {
 			return err
 		}
 	}
-	return send(s.socket, a, out.files)
+	data, err := a.encode()
+	if err != nil {
+		return err
+	}
+	return send(s.socket, data, out.files)
 }

@@ -18,9 +18,7 @@ func Encode(value any) ([]byte, error) {
 
 // Decode reads a value, and refuses all forms but that of [Encode].
 func Decode(data []byte, value any) error {
-	fields := json.NewDecoder(bytes.NewReader(data))
-	fields.DisallowUnknownFields()
-	if err := fields.Decode(value); err != nil {
+	if err := json.Unmarshal(data, value); err != nil {
 		return fmt.Errorf("reading a message: %w", err)
 	}
 	again, err := json.Marshal(value)
@@ -28,7 +26,7 @@ func Decode(data []byte, value any) error {
 		return fmt.Errorf("reading a message: %w", err)
 	}
 	if !bytes.Equal(data, again) {
-		return errors.New("reading a message: it has another form than that in which it is written, such as a field twice or bytes behind its end")
+		return errors.New("reading a message: it has another form than that in which it is written, such as an unknown field, a field twice or bytes behind its end")
 	}
 	return nil
 }
