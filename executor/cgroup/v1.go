@@ -30,6 +30,7 @@ type groupV1 struct {
 	sharedDirs []string // in the others
 	dir        map[string]string
 	limits     Limits // for Settle
+	inForce    Limits // those that Limit has set; zero if this process does not know them
 	spare      spare
 }
 
@@ -134,18 +135,28 @@ func (g *groupV1) make() error {
 func (g *groupV1) Limit(limits Limits) error {
 	memory, runs := g.dir["memory"], g.runs(g.dir["memory"])
 	threads := limits.PIDs + 1 // with the forking one of init, which lives among the runs
-	return errors.Join(
-		limitMemoryV1(memory, limits.Memory+initMemory),
-		limitMemoryV1(runs, limits.Memory),
+	had := g.inForce
+	g.inForce = Limits{} // until all are set
+	var errs []error
+	if had.Memory != limits.Memory {
+		errs = append(errs, limitMemoryV1(memory, limits.Memory+initMemory), limitMemoryV1(runs, limits.Memory))
+	}
+	if tcp := min(limits.Memory, maxTCP); min(had.Memory, maxTCP) != tcp {
 		// The bound holds for init too, which makes sockets in the place of code.
-		accountTCP(memory, min(limits.Memory, maxTCP)),
-		accountTCP(runs, -1),
-		writeInt(g.dir["cpu"], "cpu.shares", shares(limits.weight())),
+		errs = append(errs, accountTCP(memory, tcp), accountTCP(runs, -1))
+	}
+	if had.CPU != limits.CPU || had.CPUWeight != limits.CPUWeight {
 		// The quota holds for init too: the output it handles is the runs' doing.
-		writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
-		writeInt(g.dir["pids"], "pids.max", int64(threads+initPIDs)),
-		writeInt(g.runs(g.dir["pids"]), "pids.max", int64(threads)),
-	)
+		errs = append(errs, writeInt(g.dir["cpu"], "cpu.shares", shares(limits.weight())), writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)))
+	}
+	if had.PIDs != limits.PIDs {
+		errs = append(errs, writeInt(g.dir["pids"], "pids.max", int64(threads+initPIDs)), writeInt(g.runs(g.dir["pids"]), "pids.max", int64(threads)))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		g.inForce = limits
+	}
+	return err
 }
 
 // limitMemoryV1 bounds memory, and swap with it where the kernel accounts for swap.
