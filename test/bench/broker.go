@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/broker/wire"
+	"github.com/yurtrun/yurt/executor/sysmon"
 )
 
 // brokerCommand is the argument by which the bench becomes the broker of its own node, which commands of yurt have as a process too.
@@ -42,6 +43,9 @@ func (p *place) startBroker(config executor.Config) (*net.UnixConn, error) {
 
 // serveBroker is the broker of a node that another process of the bench has.
 func serveBroker(settings string) (err error) {
+	if err := sysmon.Slacken(); err != nil { // as the broker of a command does
+		return err
+	}
 	var config executor.Config
 	if err := json.Unmarshal([]byte(settings), &config); err != nil {
 		return err

@@ -17,9 +17,7 @@ import (
 // Serve prepares the process of any server.
 func Serve(logger *slog.Logger) {
 	outliveReaders()
-	if err := sysmon.Slacken(); err != nil {
-		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
-	}
+	slacken(logger)
 	goal, err := memlimit.Set()
 	switch {
 	case err != nil:
@@ -33,8 +31,16 @@ func Serve(logger *slog.Logger) {
 // inherit the score.
 func Outlive(logger *slog.Logger) {
 	outliveReaders()
+	slacken(logger)
 	if err := oomscore.Lower(oomscore.Service); err != nil {
 		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
+	}
+}
+
+// slacken has the runtime's monitor wake up less often: a command wakes a broker a few times, and the monitor each time.
+func slacken(logger *slog.Logger) {
+	if err := sysmon.Slacken(); err != nil {
+		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
 	}
 }
 
