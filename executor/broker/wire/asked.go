@@ -12,33 +12,6 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
-// value asks for a request whose answer has no files. The value is nil if it has no value either.
-func (c *Client) value(ctx context.Context, k kind, r request, value any) error {
-	files, err := c.ask(ctx, k, r, value)
-	if err == nil && len(files) > 0 {
-		err = unexpected(k, files)
-	}
-	return err
-}
-
-// file asks for a request whose answer is one file.
-func (c *Client) file(k kind, r request) (*os.File, error) {
-	files, err := c.ask(context.Background(), k, r, nil)
-	if err != nil {
-		return nil, err
-	}
-	if len(files) != 1 {
-		return nil, unexpected(k, files)
-	}
-	return files[0], nil
-}
-
-// unexpected closes the files of an answer that has too few or too many.
-func unexpected(k kind, files []*os.File) error {
-	descriptor.CloseAll(files)
-	return fmt.Errorf("the broker answers a request %q with %d descriptors", k, len(files))
-}
-
 // Start implements [broker.Broker].
 func (c *Client) Start(ctx context.Context, r broker.StartRequest) (broker.Started, error) {
 	var value startAnswer
