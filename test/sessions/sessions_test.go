@@ -37,6 +37,7 @@ type world struct {
 
 // TestSessions goes through the life of sessions on one cluster, a part after the other.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	c := yurtcluster.Test(t, yurtcluster.Options{})
 	w := &world{c, contract.Client(t, c.URL())}
 	for _, part := range []struct {

@@ -27,6 +27,7 @@ type several struct {
 
 // TestSeveral goes through the faults of controllers that share a store, and of their nodes.
 func TestSeveral(t *testing.T) {
+	t.Parallel()
 	store := pgserver.Start(t)
 	c := &several{Cluster: yurtcluster.Test(t, yurtcluster.Options{Store: store.Database(), Nodes: 2, Port: "0"}), store: store}
 	c.client(t, 0)
