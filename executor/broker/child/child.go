@@ -88,7 +88,10 @@ func (c *Child) live(ctx context.Context) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.SysProcAttr.Credential, cmd.SysProcAttr.AmbientCaps = &syscall.Credential{Uid: idrange.Executor, Gid: idrange.Executor}, Capabilities()
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: idrange.Executor, Gid: idrange.Executor}
+	if cmd.SysProcAttr.AmbientCaps, err = heldCapabilities(); err != nil {
+		return errors.Join(err, theirs.Close())
+	}
 	lockedthread.Run(func() {
 		if err = shed(); err == nil {
 			err = cmd.Start()

@@ -10,13 +10,24 @@ import (
 	"github.com/yurtrun/yurt/executor/confine"
 )
 
-// Capabilities are those that the executor has of its broker's, by the calls that need them. It has no other from its first instruction on.
+// Capabilities are those that the executor has of its broker's, by the calls that need them. It has no other from its first instruction on, and
+// no other when it executes a program.
 func Capabilities() []uintptr {
 	return []uintptr{
 		unix.CAP_SETUID, unix.CAP_SETGID, // files as the user of a sandbox: setfsuid
 		// Files of sandboxes, layers and images, which have owners of their own, and files that users name.
 		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID,
 	}
+}
+
+// heldCapabilities are those of [Capabilities] that this process has itself: root of a container may have fewer.
+func heldCapabilities() ([]uintptr, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return nil, fmt.Errorf("reading capabilities: %w", err)
+	}
+	return slices.DeleteFunc(Capabilities(), func(c uintptr) bool { return data[c/32].Permitted&(1<<(c%32)) == 0 }), nil
 }
 
 // shed takes all other capabilities from the programs that the calling thread starts, for good, the way to get any by a set-uid program, and
