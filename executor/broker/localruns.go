@@ -128,14 +128,7 @@ func (l *Local) EndRun(sandboxID, runID string) (Run, error) {
 		return Run{}, err
 	}
 	s.removeLeft()
-	err = s.remove(runID)
-	for range leaveTries {
-		if !errors.Is(err, cgroup.ErrBusy) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-		err = s.remove(runID)
-	}
+	err = s.removeSoon(runID)
 	if errors.Is(err, cgroup.ErrBusy) {
 		s.leave(runID)
 	} else if err != nil {
@@ -144,9 +137,29 @@ func (l *Local) EndRun(sandboxID, runID string) (Run, error) {
 	return s.nextRun(l.Logger), nil
 }
 
-// leaveTries is how many milliseconds the processes of a run have to leave its cgroup, which a killed process does a moment after it
-// is gone.
-const leaveTries = 20
+// leaveLimit is the time that the processes of a run have to leave its cgroup, which a killed process does a moment after it is gone.
+const leaveLimit = 20 * time.Millisecond
+
+// removeSoon removes the cgroup of a run, whose last processes may be about to end.
+func (s *listed) removeSoon(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
+	defer cancel()
+	for {
+		err := s.remove(id)
+		if !errors.Is(err, cgroup.ErrBusy) || ctx.Err() != nil {
+			return err
+		}
+		watched := false
+		err = s.withRun(id, func(leaf cgroup.Leaf) error { watched = leaf.AwaitEnds(ctx); return nil })
+		if err != nil || watched {
+			continue
+		}
+		select {
+		case <-time.After(time.Millisecond): // newer kernels empty a cgroup a moment after the end of its processes
+		case <-ctx.Done():
+		}
+	}
+}
 
 // remove removes the cgroup of a run.
 func (s *listed) remove(id string) error {

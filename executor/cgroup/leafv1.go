@@ -74,6 +74,9 @@ func (l *leafV1) openMeter() (*Meter, error) {
 	}, usageV1)
 }
 
+// AwaitEnds implements [Leaf].
+func (l *leafV1) AwaitEnds(ctx context.Context) bool { return awaitEnds(ctx, l.dirs[0]) }
+
 func (l *leafV1) Remove() error {
 	l.Close()
 	for _, dir := range l.dirs {

@@ -97,6 +97,8 @@ type Leaf interface {
 	Kill(ctx context.Context) error
 	// Meter returns the files with the run's usage. The caller closes it.
 	Meter() (*Meter, error)
+	// AwaitEnds returns when the processes inside have ended, or ctx has. It reports whether it has watched any.
+	AwaitEnds(ctx context.Context) (watched bool)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
 	// Close closes the files that were opened ahead and not handed out. It does not change the cgroup, and all methods still

@@ -272,6 +272,9 @@ func (l *leafV2) Meter() (*Meter, error) {
 	}, usageV2)
 }
 
+// AwaitEnds implements [Leaf].
+func (l *leafV2) AwaitEnds(ctx context.Context) bool { return awaitEnds(ctx, l.dir) }
+
 func (l *leafV2) Remove() error {
 	err := os.Remove(l.dir)
 	switch {
