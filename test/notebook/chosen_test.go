@@ -48,6 +48,7 @@ func within(d time.Duration) func(*yurt.ExecutionSpec) {
 // TestIPykernel: code in a context is in ipykernel, with all that this has and Yurt's own
 // kernel has not.
 func TestIPykernel(t *testing.T) {
+	t.Parallel()
 	s := chosen(t)
 	s.prints(t, "ipykernel.zmqshell True True\n", "import ipykernel.ipkernel\nshell = get_ipython()\n"+
 		"print(type(shell).__module__, isinstance(shell.kernel, ipykernel.ipkernel.IPythonKernel), 'IPKernelApp' in shell.config)")
@@ -124,6 +125,7 @@ func TestIPykernelIsInterrupted(t *testing.T) {
 // TestIPykernelOutlivesExecutor: the next executor goes on with the kernel, with the running cell
 // and those that wait.
 func TestIPykernelOutlivesExecutor(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
@@ -151,6 +153,7 @@ func TestIPykernelOutlivesExecutor(t *testing.T) {
 
 // TestIPykernelIsMissing: a template without ipykernel, and one that chooses a missing kernel.
 func TestIPykernelIsMissing(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := offering(t, "")
 	config.Transient = true
@@ -178,6 +181,7 @@ func TestIPykernelIsMissing(t *testing.T) {
 // TestIPykernelForgers: code that sends the host messages that only its kernel should, or takes the
 // kernel's means to send them, spoils only its own result.
 func TestIPykernelForgers(t *testing.T) {
+	t.Parallel()
 	s := chosen(t)
 	const find = "import gc, os\n[kernel] = [one for one in gc.get_objects() if type(one).__name__ == 'Jupyter']\n"
 	for name, tt := range map[string]struct{ code, kind string }{

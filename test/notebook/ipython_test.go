@@ -23,6 +23,7 @@ func inIPython(t *testing.T) session {
 
 // TestIPython: code in a context is in a shell of IPython's, with all that this has, and no Jupyter.
 func TestIPython(t *testing.T) {
+	t.Parallel()
 	s := inIPython(t)
 	s.prints(t, "True False True\n", "import sys\nfrom IPython.core.interactiveshell import InteractiveShell\n"+
 		"print(isinstance(get_ipython(), InteractiveShell), 'zmq' in sys.modules, get_ipython() is InteractiveShell.instance())")
@@ -73,6 +74,7 @@ func TestIPython(t *testing.T) {
 // TestOwnKernelBesideIPython: where IPython is installed and Yurt's own kernel runs the code, classes that code
 // takes from IPython work with that kernel's shell.
 func TestOwnKernelBesideIPython(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
@@ -96,6 +98,7 @@ func TestOwnKernelBesideIPython(t *testing.T) {
 // TestShortCellsInIPython compares cells of one line, which IPython's shell runs on a shorter way, with an
 // ipykernel: where the user has changed a part of the shell, the change takes effect.
 func TestShortCellsInIPython(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	cells := []string{
@@ -119,6 +122,7 @@ func TestShortCellsInIPython(t *testing.T) {
 // TestIPythonIsForked: contexts are forks of an interpreter that has made the shell, and a run without
 // a context does not see it.
 func TestIPythonIsForked(t *testing.T) {
+	t.Parallel()
 	s := inIPython(t)
 	const forked = "import sys; print('zygote-' in open('/proc/self/cmdline').read())"
 	for _, name := range []string{yurt.DefaultContext, "another"} {
@@ -133,6 +137,7 @@ func TestIPythonIsForked(t *testing.T) {
 
 // TestIPythonHasFiguresAhead: a context has all modules that a first figure needs from the zygote, and no figure of it.
 func TestIPythonHasFiguresAhead(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := libraries(t) + ":" + sitePackages(t)
 	config := offering(t, packages)
@@ -177,6 +182,7 @@ func TestIPythonIsInterrupted(t *testing.T) {
 // TestIPythonOutlivesExecutor: the next executor goes on with the kernel, with the running cell and
 // those that wait.
 func TestIPythonOutlivesExecutor(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
@@ -199,6 +205,7 @@ func TestIPythonOutlivesExecutor(t *testing.T) {
 
 // TestIPythonIsMissing: for a template without IPython, the error names the package to install.
 func TestIPythonIsMissing(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	config := offering(t, "")
 	config.Transient = true
@@ -216,6 +223,7 @@ func TestIPythonIsMissing(t *testing.T) {
 // TestIPythonExpressions: a cell that is one expression takes a shorter way through IPython, by which all of
 // the history, the events, the user's transformers and formatters, and the tracebacks stay.
 func TestIPythonExpressions(t *testing.T) {
+	t.Parallel()
 	s := inIPython(t)
 	s.run(t, "import sys\nclass Probe:\n    def __neg__(self): return sys._getframe(1).f_code.co_filename\nprobe = Probe(); shell = get_ipython()")
 	if r := s.run(t, "-probe"); strings.Count(string(r.Result), "-") != 2 {
@@ -264,6 +272,7 @@ func TestIPythonExpressions(t *testing.T) {
 
 // TestIPythonTimeAwaits: %time awaits in a cell that awaits elsewhere, and its statement has the names of its function.
 func TestIPythonTimeAwaits(t *testing.T) {
+	t.Parallel()
 	s := inIPython(t)
 	s.run(t, "import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n")
 	for code, want := range map[string]string{

@@ -51,6 +51,7 @@ func differences() []difference {
 }
 
 func TestNotebook(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	cells, odd := load(t, "testdata/cells.ipynb"), load(t, "testdata/differences.ipynb")
 	if len(cells.Cells) < 100 || len(odd.Cells) != len(differences()) {
@@ -60,6 +61,7 @@ func TestNotebook(t *testing.T) {
 	packages := libraries(t)
 	theirs := throughIPykernel(t, all, packages)
 	t.Run("own kernel", func(t *testing.T) {
+		t.Parallel()
 		ours := throughYurt(t, all, packages, "")
 		compareCells(t, cells, ours, theirs)
 		for i, d := range differences() {
@@ -70,6 +72,7 @@ func TestNotebook(t *testing.T) {
 	})
 	for _, kernel := range []string{"ipykernel", "ipython"} {
 		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
 			ours := throughYurt(t, all, packages+":"+sitePackages(t), kernel)
 			compareCells(t, cells, ours, theirs)
 			for i, d := range differences() {
@@ -106,6 +109,7 @@ func (d difference) check(t *testing.T, all document, at int, who string, said o
 
 // TestLayout has random values written as IPython writes them, by the file that kernels have.
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("installs IPython; run without -short")
 	}

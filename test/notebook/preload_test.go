@@ -18,6 +18,7 @@ const mostFaults = 1200
 // TestPreloadedLibraries: runs that are forked from an interpreter which has imported numpy and
 // pandas have both, and draw random numbers of their own.
 func TestPreloadedLibraries(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	libraries := libraries(t)
 	config := testutil.Config(t, testutil.Build(t))

@@ -120,6 +120,7 @@ func charts() []struct {
 
 // TestCharts: a figure shows its data beside its picture, in each kernel.
 func TestCharts(t *testing.T) {
+	t.Parallel()
 	kernels(t, func(t *testing.T, s session) {
 		s.run(t, plots)
 		for _, tt := range charts() {
@@ -147,6 +148,7 @@ func TestCharts(t *testing.T) {
 
 // TestFrames: a frame shows its rows as data, in each kernel, up to a bound that it tells.
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	kernels(t, func(t *testing.T, s session) {
 		s.run(t, "import pandas as pd")
 		shown := s.only(t, "pd.DataFrame({'a': [1, 2, 3]})")
@@ -169,6 +171,7 @@ func TestFrames(t *testing.T) {
 
 // TestScalars: a scalar of numpy is a result as its number, and no other object of numpy is one.
 func TestScalars(t *testing.T) {
+	t.Parallel()
 	kernels(t, func(t *testing.T, s session) {
 		s.run(t, "import numpy as np, pandas as pd")
 		for code, want := range map[string]string{
@@ -184,6 +187,7 @@ func TestScalars(t *testing.T) {
 
 // TestBarsWithoutWidgets: tqdm.notebook writes text where ipywidgets is missing.
 func TestBarsWithoutWidgets(t *testing.T) {
+	t.Parallel()
 	testutil.NeedsSandboxes(t)
 	packages := libraries(t)
 	config := offering(t, packages)
@@ -198,6 +202,7 @@ func TestBarsWithoutWidgets(t *testing.T) {
 // TestWidgets: widgets of ipywidgets show as their fallback, and libraries that ask IPython itself
 // find the shell that runs the code, in each kernel.
 func TestWidgets(t *testing.T) {
+	t.Parallel()
 	const view = "application/vnd.jupyter.widget-view+json"
 	kernels(t, func(t *testing.T, s session) {
 		shown := s.only(t, "import ipywidgets\nipywidgets.IntSlider(3)")
@@ -225,6 +230,7 @@ func TestWidgets(t *testing.T) {
 
 // TestTooLarge: a display that is too large is left out, which the result says, and the rest is shown.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	kernels(t, func(t *testing.T, s session) {
 		r := s.run(t, "from IPython.display import display\ndisplay({'text/plain': 'x' * (17 << 20), 'text/html': '<b>small</b>'}, raw=True)\ndisplay('next')")
 		if r.Error != nil || len(r.Displays) != 2 || string(r.Displays[0]["text/html"]) != `"<b>small</b>"` || !r.Truncated.Results {

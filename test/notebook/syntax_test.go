@@ -90,6 +90,7 @@ func own(t *testing.T) session {
 
 // TestSyntaxOfOurOwn has the differences from IPython that are on purpose.
 func TestSyntaxOfOurOwn(t *testing.T) {
+	t.Parallel()
 	s := own(t)
 	for code, said := range map[string]string{
 		"%tim 1":                      "the nearest is %time;",
@@ -161,6 +162,7 @@ func TestSyntaxOfOurOwn(t *testing.T) {
 
 // TestTimeAwaits: %time awaits in a cell that awaits elsewhere, and its statement has the names of its function.
 func TestTimeAwaits(t *testing.T) {
+	t.Parallel()
 	s := own(t)
 	s.run(t, "import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n")
 	for code, want := range map[string]string{
@@ -209,6 +211,7 @@ func interruptMagics(t *testing.T, codes ...string) {
 
 // TestTasksGoOn: a task that code makes without an await goes on between executions.
 func TestTasksGoOn(t *testing.T) {
+	t.Parallel()
 	s := own(t)
 	s.run(t, "import asyncio, time\nn = 0\nasync def count():\n    global n\n    while True:\n        n += 1\n        await asyncio.sleep(0.001)\ntask = asyncio.create_task(count())")
 	s.run(t, "deadline = time.monotonic() + 60")
@@ -227,6 +230,7 @@ func TestTasksGoOn(t *testing.T) {
 
 // TestHistoryIsBounded: In and Out keep the last cells and values, and no more.
 func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
 	s := own(t)
 	for range 60 {
 		s.run(t, "object()")
