@@ -160,11 +160,16 @@ func TestClientRepeatsItsCalls(t *testing.T) {
 	}
 	_, appended := c.WriteFile(ctx, session, "a", strings.NewReader("a"), yurt.WriteOptions{Append: true})
 	_, created := c.CreateSession(ctx, yurtclient.CreateSessionRequest{TemplateID: "shell-basic"})
-	_, ended := c.EndSession(ctx, session)
-	for name, err := range map[string]error{"append": appended, "create without a key": created, "end": ended} {
+	for name, err := range map[string]error{"append": appended, "create without a key": created} {
 		if yurt.CodeOf(err) != yurt.CodeUnavailable {
 			t.Errorf("%s, which must not be repeated: %v", name, err)
 		}
+	}
+	if ended, err := c.EndSession(ctx, session); err != nil || ended.State != yurt.SessionTerminated {
+		t.Errorf("the end of a session, whose first answer is lost: %+v, error %v", ended, err)
+	}
+	if _, err := c.EndSession(ctx, session); yurt.CodeOf(err) != yurt.CodeSessionEnded {
+		t.Errorf("a second end of the session: %v", err)
 	}
 }
 

@@ -69,7 +69,7 @@ type call struct {
 	header http.Header
 	body   io.Reader
 	reads  bool // a POST that changes nothing
-	single bool // a POST that gets no key of its own
+	single bool // a POST that gets no key of its own, or a DELETE that is not repeated when its answer is lost
 }
 
 // send makes the request and returns the response when its status is a success;
@@ -82,7 +82,11 @@ func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 func deliver[T any](ctx context.Context, c *Client, what call, take func(*http.Response) (T, error)) (T, error) {
 	what.name(ctx)
 	rewind := what.rewind()
-	return patiently(ctx, c.patience, func(err error) bool { return what.again(c, err) }, func() (T, error) {
+	mayBeDone := false // by an earlier request whose answer was lost
+	value, err := patiently(ctx, c.patience, func(err error) bool {
+		mayBeDone = mayBeDone || unanswered(err)
+		return what.again(c, err)
+	}, func() (T, error) {
 		rewind()
 		resp, err := what.once(ctx, c)
 		if err != nil {
@@ -90,6 +94,10 @@ func deliver[T any](ctx context.Context, c *Client, what call, take func(*http.R
 		}
 		return take(resp)
 	})
+	if what.method == http.MethodDelete && mayBeDone && gone(err) {
+		err = removedError{err}
+	}
+	return value, err
 }
 
 // once is [Client.send] for a request that is not sent again.
@@ -143,6 +151,9 @@ func (c *Client) roundTrip(ctx context.Context, what call, out any) error {
 		}
 		return text, nil
 	})
+	if out == nil && removed(err) {
+		return nil
+	}
 	if err != nil || out == nil {
 		return err
 	}

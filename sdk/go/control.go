@@ -39,6 +39,9 @@ func (c *Client) Signal(ctx context.Context, sessionID, executionID string, sign
 func (c *Client) CancelExecution(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
 	var e yurt.Execution
 	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: executionPath(sessionID, executionID)}, &e)
+	if removed(err) {
+		return c.Execution(ctx, sessionID, executionID)
+	}
 	return e, err
 }
 

@@ -28,8 +28,8 @@ const (
 
 // WithPatience says for how long a call is repeated that does not reach a server, whose answer is lost, or that a server refuses because
 // it is full, then at the time that the server names. The server carries out a repeated call once: each call that changes something has an
-// idempotency key. Calls that stream their input, append to a file, move or remove something are not repeated when their answer is lost.
-// The default is 10 seconds; with 0 no call is repeated.
+// idempotency key, and a removal that finds its object gone after a lost answer has succeeded. Calls that stream their input, append to a
+// file, move something or kill a process are not repeated when their answer is lost. The default is 10 seconds; with 0 no call is repeated.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
 
 // WithoutWaiting makes calls fail at once where no server listens, as a program wants that is started by hand.
@@ -77,6 +77,30 @@ func absent(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
+// unanswered reports whether a server may have carried out a call whose answer got lost.
+func unanswered(err error) bool { return lost(err) && !refused(err) && !absent(err) }
+
+// removedError is the error of a repeated removal whose object is gone, after the answer to an earlier one was lost.
+type removedError struct{ error }
+
+func (e removedError) Unwrap() error { return e.error }
+
+// removed reports whether an error says that an earlier call, whose answer was lost, had removed the object.
+func removed(err error) bool {
+	var earlier removedError
+	return errors.As(err, &earlier)
+}
+
+// gone reports whether a call found no object that it could remove.
+func gone(err error) bool {
+	switch yurt.CodeOf(err) {
+	case yurt.CodeNotFound, yurt.CodeFileNotFound, yurt.CodeTemplateNotFound, yurt.CodeContextNotFound, yurt.CodeSessionEnded, yurt.CodeExecutionEnded:
+		return true
+	default:
+		return false
+	}
+}
+
 type onceKey struct{}
 
 // WithIdempotencyKey returns a context for one call that changes something. The server carries out a call with the same key once, and
@@ -118,7 +142,7 @@ func (w *call) again(c *Client, err error) bool {
 		return !c.leaves
 	case w.method == http.MethodPatch, w.method == http.MethodPost && !w.reads && !w.named():
 		return false
-	case w.method == http.MethodDelete: // a second one finds the object gone
+	case w.method == http.MethodDelete && w.single:
 		return refused(err)
 	default:
 		return lost(err) || refused(err)

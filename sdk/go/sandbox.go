@@ -243,7 +243,7 @@ func (s *Sandbox) SignalProcess(ctx context.Context, pid int, signal yurt.Signal
 
 // KillProcess kills a process, by its number inside the sandbox.
 func (s *Sandbox) KillProcess(ctx context.Context, pid int) error {
-	what := call{method: http.MethodDelete, path: sessionPath(s.ID) + "/processes/" + strconv.Itoa(pid)}
+	what := call{method: http.MethodDelete, path: sessionPath(s.ID) + "/processes/" + strconv.Itoa(pid), single: true} // a later process may have the number
 	return s.client.roundTrip(ctx, what, nil)
 }
 

@@ -127,6 +127,9 @@ func (c *Client) EndSession(ctx context.Context, id string, options ...EndOption
 	}
 	var s yurt.Session
 	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: sessionPath(id), query: query}, &s)
+	if removed(err) {
+		return c.Session(ctx, id)
+	}
 	return s, err
 }
 

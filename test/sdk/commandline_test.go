@@ -49,6 +49,17 @@ func TestCommandLine(t *testing.T) {
 	if lost != 5 {
 		t.Errorf("%d answers were lost, expected one of each command", lost)
 	}
+	faults.mu.Lock()
+	faults.lose, faults.drop = loss{}, 1
+	faults.mu.Unlock()
+	if out, err := command(faults.URL, "session", "stop", session); err != nil || !strings.Contains(out, "terminated") {
+		t.Errorf("the end of a session whose answer is lost: %q, %v", out, err)
+	}
+	faults.mu.Lock()
+	if faults.report.Drops != 1 {
+		t.Errorf("%d answers to the end of the session were lost, expected one", faults.report.Drops)
+	}
+	faults.mu.Unlock()
 	begun := time.Now()
 	if out, err := command("http://127.0.0.1:1", "session", "exec", session, "true"); err == nil || time.Since(begun) > 5*time.Second {
 		t.Errorf("without a server a command took %s, error %v: %s", time.Since(begun), err, out)

@@ -8,6 +8,8 @@ import { EventStream } from "./stream.js";
 import { API, type Query, authorization, encode, newKey, queryOf, segment } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
+// The codes of a removal that finds no object.
+const gone = ["not_found", "file_not_found", "template_not_found", "context_not_found", "session_ended", "execution_ended"];
 const idempotent = ["GET", "PUT", "DELETE"]; // methods whose requests a server may see twice
 
 /** Options of every call: a signal that interrupts it. */
@@ -44,7 +46,7 @@ export interface Request extends CallOptions {
   json?: object | undefined;
   body?: BodyInit | undefined;
   headers?: Record<string, string> | undefined;
-  /** Send it again if its answer is lost: it changes nothing, or the same when it is repeated. */
+  /** Send it again if its answer is lost: it changes nothing, or the same when it is repeated. The default for a DELETE, see YurtError.removed. */
   repeat?: boolean | undefined;
   /** The server must not get it twice. */
   once?: boolean | undefined;
@@ -111,15 +113,21 @@ export class Yurt {
     if (streams) Object.assign(once, { duplex: "half", redirect: "error" });
     const keyed = method === "POST" && (body === undefined || typeof body === "string") && !request.repeat; // a Blob may be too large for it
     if (keyed) headers["idempotency-key"] = newKey();
+    const repeat = request.repeat ?? (method === "DELETE" && !request.once);
     let end = 0;
+    let lost = false;
     for (let pause = 50, wait = 0; ; pause = Math.min(2 * pause, slowest)) {
       try {
         return await this.#once(path, once, take);
       } catch (error) {
         end ||= Date.now() + this.patience * 1000;
-        if (!(error instanceof UnavailableError || error instanceof OverloadedError)) throw error;
+        if (!(error instanceof UnavailableError || error instanceof OverloadedError)) {
+          if (error instanceof YurtError) error.removed = lost && method === "DELETE" && gone.includes(error.code);
+          throw error;
+        }
+        lost ||= error instanceof UnavailableError && error.retryAfter === undefined && !neverSent(error);
         const refused = error.retryAfter !== undefined && idempotent.includes(method) && !request.once;
-        const again = !streams && (keyed || request.repeat || refused || neverSent(error));
+        const again = !streams && (keyed || repeat || refused || neverSent(error));
         wait = Math.max(pause, (error.retryAfter ?? 0) * 1000) * (1 + Math.random() / 5); // lest all that were refused come back at once
         if (!again || Date.now() + wait > end) throw error;
       }
@@ -148,14 +156,23 @@ export class Yurt {
     return new UnavailableError(`no answer from ${this.url} (${why}); ${advice}`, { code: "unavailable", cause: error });
   }
 
-  /** Sends a request and returns its answer. A GET or a PUT may be repeated. */
+  /** Sends a request and returns its answer. A GET, a PUT or a DELETE may be repeated. */
   async call<T>(method: string, path: string, request: Request = {}): Promise<T> {
-    const repeat = method === "GET" || (method === "PUT" && !request.once);
+    const repeat = method === "GET" || (idempotent.includes(method) && !request.once);
     const text = await this.#deliver(method, path, { repeat, ...request }, (response) => unless(request.signal, response.text()));
     try {
       return JSON.parse(text) as T;
     } catch (error) {
       throw new YurtError(`the answer of ${this.url} is not one of Yurt: ${String(error)}`, { code: "internal", cause: error });
+    }
+  }
+
+  /** Removes an object. The object may be gone if the answer to an earlier request was lost. */
+  async remove(path: string, options: CallOptions = {}): Promise<void> {
+    try {
+      await this.send("DELETE", path, options);
+    } catch (error) {
+      if (!(error instanceof YurtError && error.removed)) throw error;
     }
   }
 

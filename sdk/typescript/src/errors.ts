@@ -19,6 +19,8 @@ export class YurtError extends Error {
   readonly requestId: string | undefined;
   /** Seconds until the request may be sent again, since the server did not do the work; undefined if the server named no time. */
   readonly retryAfter: number | undefined;
+  /** The object is gone, which an earlier request of the same call has probably removed: its answer was lost. */
+  removed = false;
 
   constructor(message: string, details: ErrorDetails) {
     const place = details.field ? `${details.field}: ` : "";

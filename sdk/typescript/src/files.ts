@@ -142,7 +142,7 @@ export class Files {
 
   /** Removes a file or an empty directory, and with `recursive` a directory and all in it. */
   async remove(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {
-    await this.#client.send("DELETE", this.#at(path) + queryOf({ recursive: options.recursive }), { signal: options.signal });
+    await this.#client.remove(this.#at(path) + queryOf({ recursive: options.recursive }), { signal: options.signal });
   }
 
   /** Yields the changes below a directory, until the directory or the sandbox is gone. */

@@ -58,7 +58,7 @@ export class Contexts {
 
   /** Removes a context, of each language or of one. Executions that run or wait in it end. */
   async remove(name: string, { language, signal }: LanguageOptions = {}): Promise<void> {
-    await this.#client.send("DELETE", `${this.#path}/${segment(name)}${queryOf({ language })}`, { signal });
+    await this.#client.remove(`${this.#path}/${segment(name)}${queryOf({ language })}`, { signal });
   }
 
   /** Returns the completions of code at the cursor without running it. */
@@ -95,7 +95,7 @@ export class Processes {
 
   /** Kills a process, by its number in the sandbox. */
   async kill(pid: number, options: CallOptions = {}): Promise<void> {
-    await this.#client.send("DELETE", `${this.#path}/${segment(String(pid))}`, options);
+    await this.#client.send("DELETE", `${this.#path}/${segment(String(pid))}`, { ...options, repeat: false }); // a later process may have the number
   }
 }
 
@@ -165,7 +165,7 @@ export class Templates {
 
   /** Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on. */
   async delete(name: string, options: CallOptions = {}): Promise<void> {
-    await this.#client.send("DELETE", `${this.#path}/${segment(name)}`, options);
+    await this.#client.remove(`${this.#path}/${segment(name)}`, options);
   }
 }
 

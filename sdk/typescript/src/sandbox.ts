@@ -342,6 +342,9 @@ export class Sandbox {
   async kill(options: CallOptions & { deleteResults?: boolean } = {}): Promise<Session> {
     try {
       return await this.#change("DELETE", queryOf({ results: options.deleteResults ? "delete" : undefined }), options);
+    } catch (error) {
+      if (!(error instanceof ConflictError && error.removed)) throw error;
+      return await this.refresh(options);
     } finally {
       await this.close();
     }

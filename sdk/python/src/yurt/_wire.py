@@ -23,6 +23,8 @@ BROKEN = (
 """The errors of a connection that breaks or cannot be made."""
 NEVER_SENT = (httpx.ConnectError, httpcore.ConnectError)
 _IDEMPOTENT = ("GET", "PUT", "DELETE")
+GONE = ("not_found", "file_not_found", "template_not_found", "context_not_found", "session_ended", "execution_ended")
+"""The codes of a removal that finds no object."""
 Bytes = Union[bytes, bytearray, memoryview]
 BYTES = (bytes, bytearray, memoryview)
 MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole result
@@ -79,6 +81,11 @@ def authorization(key: str | None) -> dict[str, str]:
 def repeatable(method: str, once: bool, error: YurtError) -> bool:
     """Whether a request can be sent again: the server cannot have got it, or has refused it and can get it twice."""
     return isinstance(error.__cause__, NEVER_SENT) or (error.retry_after is not None and method in _IDEMPOTENT and not once)
+
+
+def unanswered(error: YurtError) -> bool:
+    """Whether the server may have carried out a request whose answer is lost."""
+    return isinstance(error, UnavailableError) and not isinstance(error.__cause__, NEVER_SENT) and error.retry_after is None
 
 
 def query(params: Mapping[str, Any] | None) -> str:

@@ -30,6 +30,8 @@ class YurtError(Exception):
         """The request's name in the server's log."""
         self.retry_after = retry_after
         """Seconds until the request may be sent again, since the server did not do the work; None if the server named no time."""
+        self.removed = False
+        """The object is gone, which an earlier request of the same call has probably removed: its answer was lost."""
 
     def __str__(self) -> str:
         place = f"{self.field}: " if self.field else ""

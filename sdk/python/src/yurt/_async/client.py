@@ -15,7 +15,7 @@ import msgspec
 from .. import _aio as aio
 from .. import models
 from .._local import LocalServer
-from .._wire import API, BROKEN, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment, server_of
+from .._wire import API, BROKEN, GONE, EventReader, Paged, address, authorization, encode, given, query, repeatable, segment, server_of, unanswered
 from ..errors import OverloadedError, UnavailableError, YurtError, problem_error
 from ..results import LogEntry, LogList, Logs
 from .transport import AsyncAnswer, AsyncTransport
@@ -49,13 +49,13 @@ class AsyncYurt:
 
     async def send(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: bytes | AsyncIterable[bytes] | None = None,
-        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, once: bool = False, stream: bool = False,
+        params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool | None = None, once: bool = False, stream: bool = False,
     ) -> AsyncAnswer:
         """Sends a request and returns the response of a success.
 
         One that may be repeated is, until patience ends, and not before the time that the server names by Retry-After. A POST may be, since
         it has a key by which the server carries it out once; `repeat` is for one that changes nothing and needs no key. `once` says that
-        the server must not see the request twice.
+        the server must not see the request twice. A DELETE is repeated, too; see YurtError.removed.
         """
         sent = {**self.authorization, **(headers or {})}
         if body is not None:
@@ -65,7 +65,9 @@ class AsyncYurt:
         if method == "POST" and whole and not repeat:
             sent["idempotency-key"], repeat = uuid.uuid4().hex, True
         timeout = {"connect": _CONNECT, "read": _QUIET if stream else None, "write": _WRITE}
-        end, pause = time.monotonic() + self.patience, 0.05
+        if repeat is None:
+            repeat = method == "DELETE" and not once
+        end, pause, lost = time.monotonic() + self.patience, 0.05, False
         while True:
             try:
                 answer = await self._once(method, path + query(params), sent, content, timeout)
@@ -74,9 +76,13 @@ class AsyncYurt:
                 return answer
             except (UnavailableError, OverloadedError) as error:
                 wait = max(pause, error.retry_after or 0.0) * random.uniform(1.0, 1.2)  # lest all that were refused come back at once
+                lost = lost or unanswered(error)
                 again = whole and (repeat or repeatable(method, once, error))
                 if not again or time.monotonic() + wait > end:
                     raise
+            except YurtError as error:
+                error.removed = lost and method == "DELETE" and error.code in GONE
+                raise
             await aio.sleep(wait)
             pause = min(2 * pause, _SLOWEST)
 
@@ -102,12 +108,20 @@ class AsyncYurt:
         return UnavailableError(f'no answer from {self.url} ({error}); is "yurt dev" running there?', code="unavailable")
 
     async def call(self, kind: type[T], method: str, path: str, **how: Any) -> T:
-        """Sends a request and returns its answer. A GET or a PUT may be repeated."""
-        answer = await self.send(method, path, **{"repeat": method in ("GET", "PUT") and not how.get("once"), **how})
+        """Sends a request and returns its answer. A GET, a PUT or a DELETE may be repeated."""
+        answer = await self.send(method, path, **{"repeat": method in ("GET", "PUT", "DELETE") and not how.get("once"), **how})
         try:
             return msgspec.json.decode(answer.content, type=kind)
         except msgspec.MsgspecError as error:
             raise YurtError(f"the answer of {self.url} is not one of Yurt: {error}", code="internal") from error
+
+    async def remove(self, path: str, params: Mapping[str, Any] | None = None) -> None:
+        """Removes an object. The object may be gone if the answer to an earlier request was lost."""
+        try:
+            await self.send("DELETE", path, params=params)
+        except YurtError as error:
+            if not error.removed:
+                raise
 
     async def pages(self, kind: type[P], path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[P]:
         """Yields each page of a list."""

@@ -131,7 +131,7 @@ class AsyncFiles:
 
     async def remove(self, path: str, *, recursive: bool = False) -> None:
         """Removes a file or an empty directory, and with recursive a directory and all in it."""
-        await self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
+        await self._client.remove(self._at(path), {"recursive": "true"} if recursive else {})
 
     async def watch(self, path: str = "", *, recursive: bool = False) -> AsyncIterator[models.FileEventBody]:
         """Yields the changes below a directory, until the directory or the sandbox is gone."""

@@ -34,7 +34,7 @@ class AsyncContexts:
 
     async def remove(self, name: str, *, language: str | None = None) -> None:
         """Removes a context, of each language or of one. Executions that run or wait in it end."""
-        await self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
+        await self._client.remove(f"{self._path}/{segment(name)}", given(language=language))
 
     async def complete(
         self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None, timeout: float | str | None = None,
@@ -70,7 +70,7 @@ class AsyncProcesses:
 
     async def kill(self, pid: int) -> None:
         """Kills a process, by its number in the sandbox."""
-        await self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
+        await self._client.send("DELETE", f"{self._path}/{segment(str(pid))}", repeat=False)  # a later process may have the number
 
 
 class AsyncTemplates:
@@ -148,7 +148,7 @@ class AsyncTemplates:
 
     async def delete(self, name: str) -> None:
         """Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on."""
-        await self._client.send("DELETE", f"{self._path}/{segment(name)}")
+        await self._client.remove(f"{self._path}/{segment(name)}")
 
 
 class AsyncNodes:

@@ -292,7 +292,12 @@ class AsyncSandbox:
         delete_results removes its executions and their results at once, also for a sandbox that has ended.
         """
         params = {"results": "delete"} if delete_results else {}
-        self.info = await self._client.call(models.Session, "DELETE", self._path, params=params)
+        try:
+            self.info = await self._client.call(models.Session, "DELETE", self._path, params=params)
+        except ConflictError as error:
+            if not error.removed:
+                raise
+            return await self.refresh()
         return self.info
 
     async def aclose(self) -> None:

@@ -132,7 +132,7 @@ class Files:
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """Removes a file or an empty directory, and with recursive a directory and all in it."""
-        self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
+        self._client.remove(self._at(path), {"recursive": "true"} if recursive else {})
 
     def watch(self, path: str = "", *, recursive: bool = False) -> Iterator[models.FileEventBody]:
         """Yields the changes below a directory, until the directory or the sandbox is gone."""

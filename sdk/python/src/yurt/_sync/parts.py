@@ -35,7 +35,7 @@ class Contexts:
 
     def remove(self, name: str, *, language: str | None = None) -> None:
         """Removes a context, of each language or of one. Executions that run or wait in it end."""
-        self._client.send("DELETE", f"{self._path}/{segment(name)}", params=given(language=language))
+        self._client.remove(f"{self._path}/{segment(name)}", given(language=language))
 
     def complete(
         self, code: str, *, cursor: int | None = None, name: str = "default", language: str | None = None, timeout: float | str | None = None,
@@ -71,7 +71,7 @@ class Processes:
 
     def kill(self, pid: int) -> None:
         """Kills a process, by its number in the sandbox."""
-        self._client.send("DELETE", f"{self._path}/{segment(str(pid))}")
+        self._client.send("DELETE", f"{self._path}/{segment(str(pid))}", repeat=False)  # a later process may have the number
 
 
 class Templates:
@@ -149,7 +149,7 @@ class Templates:
 
     def delete(self, name: str) -> None:
         """Removes a template. One that others extend is a ConflictError. Sandboxes that there are go on."""
-        self._client.send("DELETE", f"{self._path}/{segment(name)}")
+        self._client.remove(f"{self._path}/{segment(name)}")
 
 
 class Nodes:

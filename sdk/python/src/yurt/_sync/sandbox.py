@@ -293,7 +293,12 @@ class Sandbox:
         delete_results removes its executions and their results at once, also for a sandbox that has ended.
         """
         params = {"results": "delete"} if delete_results else {}
-        self.info = self._client.call(models.Session, "DELETE", self._path, params=params)
+        try:
+            self.info = self._client.call(models.Session, "DELETE", self._path, params=params)
+        except ConflictError as error:
+            if not error.removed:
+                raise
+            return self.refresh()
         return self.info
 
     def close(self) -> None:
