@@ -107,12 +107,12 @@ func playExecutor() error {
 	return nil
 }
 
-// forgetParent has the kernel forget to end this process with its parent, as it does when the main thread touches a file of a sandbox.
+// forgetParent has the kernel forget to end this process with its parent.
 func forgetParent() error {
 	if unix.Gettid() != unix.Getpid() {
 		return errors.New("this is not the main thread")
 	}
-	return errors.Join(unix.Setfsuid(1000), unix.Setfsuid(os.Geteuid()))
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
 }
 
 // playWaiting ends at SIGHUP.

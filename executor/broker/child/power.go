@@ -13,11 +13,8 @@ import (
 // Capabilities are those that the executor has of its broker's, by the calls that need them. It has no other from its first instruction on, and
 // no other when it executes a program.
 func Capabilities() []uintptr {
-	return []uintptr{
-		unix.CAP_SETUID, unix.CAP_SETGID, // files as the user of a sandbox: setfsuid
-		// Files of sandboxes, layers and images, which have owners of their own, and files that users name.
-		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID,
-	}
+	// Tools in the root of a sandbox, and files that operators and users name, which have owners of their own.
+	return []uintptr{unix.CAP_DAC_OVERRIDE}
 }
 
 // heldCapabilities are those of [Capabilities] that this process has itself: root of a container may have fewer.
