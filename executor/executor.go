@@ -148,6 +148,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	if err := e.broker.prepare(ctx); err != nil {
 		return err
 	}
+	e.files.Prepare()
 	if _, err := e.runtimes.Discover(ctx); err != nil {
 		return fmt.Errorf("looking for language runtimes: %w", err)
 	}

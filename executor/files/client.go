@@ -21,6 +21,8 @@ type Client struct {
 	mu      sync.Mutex
 	present *peer // nil before the first directory
 	closed  bool
+
+	ahead sync.WaitGroup // of Prepare
 }
 
 // peer is a server as its client sees it.
@@ -32,8 +34,20 @@ type peer struct {
 // NewClient returns a client that connects to a server by the function, and does so again when that server has ended. The caller calls Close.
 func NewClient(connect func() (*net.UnixConn, error)) *Client { return &Client{connect: connect} }
 
+// Prepare connects to a server beside the caller, so that the first directory waits for less. That one fails if no connection comes about.
+func (c *Client) Prepare() {
+	c.ahead.Go(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.present == nil {
+			_ = c.reconnect()
+		}
+	})
+}
+
 // Close ends the connection. Open directories stay open until they are closed.
 func (c *Client) Close() error {
+	defer c.ahead.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
