@@ -17,7 +17,7 @@ func (c *Cluster) ReplaceAuthority(after func(step string) error) error {
 	if err != nil {
 		return fmt.Errorf("making a directory for certificates: %w", err)
 	}
-	if err = identity.InitAuthority(dir, certificateLife, time.Now); err != nil {
+	if err := identity.InitAuthority(dir, certificateLife, time.Now); err != nil {
 		return err
 	}
 	authority, err := identity.OpenAuthority(dir, time.Now)
