@@ -25,7 +25,7 @@ const (
 	Plugins   = "plugins"   // sockets of language runtimes
 )
 
-// Link, in the state directory, leads to the runtime directory.
+// Link is the name in the state directory that leads to the runtime directory.
 const Link = "run"
 
 // maxPluginSocket is the most that a runtime adds to the path of the directory in which
@@ -151,7 +151,7 @@ func leaveOther(dir, state, program string) error {
 // program, does not know stays as it is.
 func Remove(dir, program string) error {
 	if records.CheckFormat(dir, program) != nil {
-		return nil
+		return nil //nolint:nilerr // as documented
 	}
 	err := os.RemoveAll(filepath.Join(dir, Plugins))
 	for _, name := range []string{Sandboxes, records.FormatFile, ""} {

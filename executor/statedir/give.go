@@ -177,6 +177,11 @@ func (g giving) entry(dir *os.File, name, path string) error {
 			return nil
 		}
 	}
+	return g.own(fd, &stat, path)
+}
+
+// own makes the user the owner of an open entry.
+func (g giving) own(fd int, stat *unix.Stat_t, path string) error {
 	if int(stat.Uid) == g.user && int(stat.Gid) == g.user {
 		return nil
 	}
