@@ -123,7 +123,11 @@ func (f FileServers) attend(id uint64, words *os.File) {
 	defer words.Close()
 	text, _ := io.ReadAll(io.LimitReader(words, maxWords))
 	_, _ = io.Copy(io.Discard, words)
-	if err := failure(await(f.By, id)); err != nil {
+	end, err := f.By.AwaitProgram(context.Background(), id)
+	if err != nil {
+		return // it has ended with the broker, or for the next executor
+	}
+	if err := failure(end); err != nil {
 		f.Logger.Warn("the process that serves files of sandboxes ended; the next call starts another", "error", err, "said", string(text))
 	}
 }

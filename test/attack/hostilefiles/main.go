@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -47,6 +48,9 @@ func run() error {
 	var tops []*os.File
 	for {
 		_, files, err := packet.Receive(socket, make([]byte, 1<<16), 2)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
