@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/credentials"
@@ -20,6 +21,9 @@ import (
 
 // maxSocketPath is how long the path of a Unix socket may be, in bytes.
 const maxSocketPath = 107
+
+// listenPatience is how long an executor that was killed may take to be gone.
+const listenPatience = 3 * time.Second
 
 // ListenUnix makes the socket at path, for this user alone. It replaces a socket on which no process listens any more.
 // Closing the listener removes it.
@@ -36,10 +40,8 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the socket's directory: %w", err)
 	}
-	var dialer net.Dialer
-	if conn, err := dialer.DialContext(ctx, "unix", path); err == nil {
-		conn.Close()
-		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "listen", "another process listens on %s; stop it or give another path", path)
+	if err := awaitOther(ctx, path); err != nil {
+		return nil, err
 	}
 	// The file gets its mode from that of the socket, so that no other user may open it at any time.
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
@@ -58,6 +60,27 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("listening on %s: %w", path, err), listener.Close(), os.Remove(temp))
 	}
 	return &unixListener{listener, path}, nil
+}
+
+// awaitOther returns when no process listens on the path. An executor whose broker was killed listens until it has ended too. It fails
+// if a process still listens some seconds later.
+func awaitOther(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, listenPatience)
+	defer cancel()
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, "unix", path)
+		if err == nil {
+			conn.Close()
+		} else if ctx.Err() == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return yurt.FieldErrorf(yurt.CodeUnavailable, "listen", "another process listens on %s; stop it or give another path", path)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // unixListener removes its socket, which is its own as long as it listens.
