@@ -58,8 +58,9 @@ var errForm = errors.New("reading a message: it has another form than that in wh
 // decodeMessage reads a message, and refuses all forms but that of encode. The arguments are JSON without spaces, and
 // [packet.Decode] refuses all but one form of them.
 func decodeMessage(data []byte) (m message, err error) {
-	id, rest, ok := cutID(data)
-	if rest, ok = bytes.CutPrefix(rest, []byte(beginKind)); !ok || id == nil {
+	id, rest := cutID(data)
+	rest, ok := bytes.CutPrefix(rest, []byte(beginKind))
+	if !ok || id == nil {
 		return m, errForm
 	}
 	name, rest, ok := bytes.Cut(rest, []byte{'"'})
@@ -71,17 +72,18 @@ func decodeMessage(data []byte) (m message, err error) {
 	return m, err
 }
 
-// cutID reads the number with which messages begin; nil if there is none.
-func cutID(data []byte) (id *uint64, rest []byte, ok bool) {
-	if rest, ok = bytes.CutPrefix(data, []byte(beginID)); !ok {
-		return nil, nil, false
+// cutID reads the number with which messages begin; nil without one.
+func cutID(data []byte) (id *uint64, rest []byte) {
+	rest, ok := bytes.CutPrefix(data, []byte(beginID))
+	if !ok {
+		return nil, nil
 	}
 	digits := rest[:len(rest)-len(bytes.TrimLeft(rest, "0123456789"))]
 	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil || len(digits) > 1 && digits[0] == '0' {
-		return nil, nil, false
+		return nil, nil
 	}
-	return &n, rest[len(digits):], true
+	return &n, rest[len(digits):]
 }
 
 // cutLast reads the last field, which may be missing, to the end of the message.
@@ -113,8 +115,8 @@ func (a answer) encode() ([]byte, error) {
 
 // decodeAnswer reads an answer, and refuses all forms but that of encode.
 func decodeAnswer(data []byte) (a answer, err error) {
-	id, rest, ok := cutID(data)
-	if !ok {
+	id, rest := cutID(data)
+	if id == nil {
 		return a, errForm
 	}
 	if bytes.HasPrefix(rest, []byte(`,"error":`)) {
