@@ -127,9 +127,8 @@ func unused(dir *os.File, projects Projects) (uint32, error) {
 // RemoveDir removes a directory of [MakeDir] with its present content, and gives its project back. A missing directory is no error.
 func RemoveDir(path string) error {
 	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) { // the work of others, which bounds no files
-
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil // also for the work of others, which bounds no files
 	}
 	if err != nil {
 		return fmt.Errorf("removing a workspace: %w", err)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"github.com/opencontainers/selinux/go-selinux/label"
 	"golang.org/x/sys/unix"
 
@@ -19,27 +21,24 @@ import (
 // binds one, where the sandbox's root can get at it, and has it bind the mount. The mount is
 // needed until the sandbox has it: drop it then.
 func mountWorkspace(req *launch.CreateRequest) (drop func() error, err error) {
-	for i := range req.Spec.Mounts {
-		m := &req.Spec.Mounts[i]
-		if m.Type != "bind" {
-			continue
-		}
-		source, err := openWorkspace(req.Workspace)
-		if err != nil {
-			return nil, fmt.Errorf("mounting the workspace: %w", err)
-		}
-		defer source.Close()
-		dir := filepath.Join(skeletonDir, req.ID)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("mounting the workspace: %w", err)
-		}
-		if err := mountAt(fmt.Sprintf("/proc/self/fd/%d", source.Fd()), dir, req.Spec.Linux.MountLabel); err != nil {
-			return nil, errors.Join(err, os.Remove(dir))
-		}
-		m.Source = dir
-		return func() error { return errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)) }, nil
+	i := slices.IndexFunc(req.Spec.Mounts, func(m specs.Mount) bool { return m.Type == "bind" })
+	if i < 0 {
+		return func() error { return nil }, nil
 	}
-	return func() error { return nil }, nil
+	source, err := openWorkspace(req.Workspace)
+	if err != nil {
+		return nil, fmt.Errorf("mounting the workspace: %w", err)
+	}
+	defer source.Close()
+	dir := filepath.Join(skeletonDir, req.ID)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("mounting the workspace: %w", err)
+	}
+	if err := mountAt(fmt.Sprintf("/proc/self/fd/%d", source.Fd()), dir, req.Spec.Linux.MountLabel); err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	req.Spec.Mounts[i].Source = dir
+	return func() error { return errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)) }, nil
 }
 
 // openWorkspace opens a workspace as a place, and refuses another than the broker has made.
