@@ -51,8 +51,8 @@ const (
 )
 
 // isQuick reports whether requests of the kind are carried out before the next one is read: another goroutine for each of them would take
-// longer. They wait for no process, for no disk and for no other request about the same run, as the reader of a cancellation must not.
-func isQuick(k kind) bool { return k == kindNewRun || k == kindGauge || k == kindResize }
+// longer. They wait for no process, no disk, no memory to be reclaimed and no other request about the same run, as the reader must not.
+func isQuick(k kind) bool { return k == kindNewRun || k == kindGauge }
 
 // request is the arguments of one kind.
 type request interface {

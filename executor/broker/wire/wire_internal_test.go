@@ -280,11 +280,12 @@ func mustEncode(t *testing.T, value any) []byte {
 	return data
 }
 
-// patient is a broker whose Freeze and EndRun take as long as a test wants: the kernel takes so long only when it is ill.
+// patient is a broker whose Freeze, EndRun and Resize take as long as a test wants: the kernel takes so long only when it is ill, or has much
+// memory to reclaim.
 type patient struct {
 	broker.Broker
 	begun   chan string   // names of sandboxes
-	release chan struct{} // ends each EndRun
+	release chan struct{} // ends each EndRun and Resize
 }
 
 func newPatient() *patient {
@@ -301,6 +302,12 @@ func (p *patient) EndRun(sandboxID, _ string) (broker.Run, error) {
 	p.begun <- sandboxID
 	<-p.release
 	return broker.Run{}, nil
+}
+
+func (p *patient) Resize(sandboxID string, _, _ yurt.Resources) error {
+	p.begun <- sandboxID
+	<-p.release
+	return nil
 }
 
 // TestSameNumberTwice: a number names one request at a time.
@@ -331,6 +338,9 @@ func TestSlowRequestHoldsUpNoOther(t *testing.T) {
 	frozen := make(chan error, 1)
 	go func() { frozen <- client.Freeze(ctx, "sbx_slow") }()
 	<-slow.begun
+	resized := make(chan error, 1)
+	go func() { resized <- client.Resize("sbx_full", yurt.Resources{Memory: 2 << 30}, yurt.Resources{Memory: 1 << 30}) }()
+	<-slow.begun
 	var others sync.WaitGroup
 	for range 50 {
 		others.Go(func() {
@@ -345,7 +355,13 @@ func TestSlowRequestHoldsUpNoOther(t *testing.T) {
 	select {
 	case err := <-frozen:
 		t.Fatalf("the slow request ended with %v", err)
+	case err := <-resized:
+		t.Fatalf("the other slow request ended with %v", err)
 	default:
+	}
+	slow.release <- struct{}{}
+	if err := <-resized; err != nil {
+		t.Error(err)
 	}
 	cancel()
 	if err := <-frozen; !errors.Is(err, context.Canceled) {
