@@ -144,7 +144,7 @@ func TestImageAfterRestart(t *testing.T) {
 	if _, err := e.PrepareImage(t.Context(), registry.Host+"/none:1", tell); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("from a registry that is away: %v", err)
 	}
-	left, err := filepath.Glob(filepath.Join(config.StateDir, "images", "*", "image.json"))
+	left, err := filepath.Glob(filepath.Join(config.StateDir, "images", "*", "layer.json"))
 	if err != nil || len(left) != 2 {
 		t.Errorf("%v, %v", left, err)
 	}
@@ -176,7 +176,7 @@ func TestImageThatComesAgain(t *testing.T) {
 			}
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(config.StateDir, "images", "*", "image.json"))
+	left, err := filepath.Glob(filepath.Join(config.StateDir, "images", "*", "layer.json"))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
