@@ -29,12 +29,14 @@ func TestReboot(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []yurt.Sandbox{plain, onDisk} {
-		if _, err := os.Stat(filepath.Join(config.StateDir, "sandboxes", s.ID)); err != nil {
-			t.Errorf("it has nothing on disk: %v", err)
+	kept := []string{filepath.Join(config.StateDir, "sandboxes", plain.ID), filepath.Join(config.StateDir, statedir.Disks, onDisk.ID)}
+	for _, path := range kept {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("a sandbox has no files on disk: %v", err)
 		}
-		testutil.Kill(t, s.PID)
 	}
+	testutil.Kill(t, plain.PID)
+	testutil.Kill(t, onDisk.PID)
 	if err := os.RemoveAll(statedir.RunDir(config.RunDir, config.StateDir)); err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +44,9 @@ func TestReboot(t *testing.T) {
 	if list, err := e.Sandboxes(t.Context()); err != nil || slicesOf(list, plain.ID, onDisk.ID) {
 		t.Errorf("after it there are %+v, %v", list, err)
 	}
-	for _, s := range []yurt.Sandbox{plain, onDisk} {
-		if _, err := os.Stat(filepath.Join(config.StateDir, "sandboxes", s.ID)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("something of it is still on disk: %v", err)
+	for _, path := range kept {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a part of a sandbox is still on disk: %v", err)
 		}
 	}
 	testutil.Eventually(t, "no device is left", func() bool { return loopsOn(t, config.StateDir) == 0 })
