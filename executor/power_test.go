@@ -18,7 +18,7 @@ func TestPowerReclaimsTreesOfUnpackers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := executor.Config{StateDir: t.TempDir(), InitPath: self, LauncherPath: self}
+	config := executor.Config{StateDir: t.TempDir(), InitPath: self, LauncherPath: self, FilesPath: self}
 	tree := filepath.Join(config.StateDir, "images", "new-KILLED", "tree")
 	if err := errors.Join(os.MkdirAll(tree, 0o700), os.Chown(tree, idrange.Programs, idrange.Programs)); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestPowerReclaimsTreesOfUnpackers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != 0 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != idrange.Executor {
 		t.Errorf("the tree belongs to %d", stat.Uid)
 	}
 }

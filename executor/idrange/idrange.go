@@ -33,7 +33,7 @@ func IsSandbox(base uint32) bool {
 }
 
 // IsProgram reports whether the id is one that a helper program can have.
-func IsProgram(id uint32) bool { return id >= Programs && id < End }
+func IsProgram(id uint32) bool { return id >= Programs && id < Executor }
 
 // Ranges hands out parts of equal size of a range. Its methods may be called concurrently.
 type Ranges struct {

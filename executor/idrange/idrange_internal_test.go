@@ -91,6 +91,9 @@ func TestExecutorIsApart(t *testing.T) {
 	if Executor != 2147483647 || IsSandbox(Executor-Executor%Size) {
 		t.Errorf("it is %d", Executor)
 	}
+	if IsProgram(Executor) {
+		t.Error("it is one of a program")
+	}
 	if programs := NewPrograms(); programs.first+programs.count > Executor {
 		t.Errorf("the ids of programs go from %d on, %d of them, and reach it", programs.first, programs.count)
 	}
