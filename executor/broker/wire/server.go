@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/failure"
@@ -37,7 +38,7 @@ func Serve(ctx context.Context, socket *net.UnixConn, by broker.Broker) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, io.EOF):
+		case hasEnded(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("taking a request: %w", err)
@@ -120,6 +121,11 @@ func (s *server) end(id uint64) {
 	delete(s.cancels, id)
 }
 
+// hasEnded reports whether the other end is closed. The kernel tells a reader of answers that were not read, and a writer of a broken pipe.
+func hasEnded(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
 // answer carries a request out. An answer that cannot be sent ends the connection.
 func (s *server) answer(ctx context.Context, m message) {
 	out, err := s.carryOut(ctx, m)
@@ -129,11 +135,11 @@ func (s *server) answer(ctx context.Context, m message) {
 	s.end(m.ID)
 	if err == nil {
 		err = s.send(answer{ID: m.ID}, out)
-		if err == nil {
+		if err == nil || hasEnded(err) {
 			return
 		}
 	}
-	if err := s.send(answer{ID: m.ID, Error: failure.New(err)}, reply{}); err != nil {
+	if err := s.send(answer{ID: m.ID, Error: failure.New(err)}, reply{}); err != nil && !hasEnded(err) {
 		s.socket.Close()
 	}
 }

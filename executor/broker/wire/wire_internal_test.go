@@ -394,6 +394,24 @@ func TestConnectionEndsRequests(t *testing.T) {
 	}
 }
 
+// TestCloseBesideAnswers: the executor's end is no broken rule when answers are on their way to it, read or not.
+func TestCloseBesideAnswers(t *testing.T) {
+	keepsFiles(t)
+	for range 200 {
+		executor, served := serve(t, refusing())
+		for id := range 3 {
+			if err := sendRaw(t, executor, fmt.Sprintf(`{"id":%d,"kind":"thaw","args":{"sandbox":"x"}}`, id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answerTo(t, executor)
+		executor.Close()
+		if err := <-served; err != nil {
+			t.Fatalf("the server ends with %v", err)
+		}
+	}
+}
+
 // TestServerEndsWithItsContext: so do its requests and its clients.
 func TestServerEndsWithItsContext(t *testing.T) {
 	keepsFiles(t)
