@@ -114,7 +114,8 @@ func TestRequestOfARevokedKey(t *testing.T) {
 	must(t, err)
 	revoking := time.AfterFunc(500*time.Millisecond, func() { w.revoke(key.ID) })
 	defer revoking.Stop()
-	_, err = client.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "x" + strings.Repeat(" loop 1000", 20)}})
+	defer w.node.Release()
+	_, err = client.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "block"}})
 	if yurt.CodeOf(err) != yurt.CodeUnauthenticated || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("the request has the error %v, expected that its key was revoked", err)
 	}
