@@ -339,7 +339,9 @@ func TestSlowRequestHoldsUpNoOther(t *testing.T) {
 	go func() { frozen <- client.Freeze(ctx, "sbx_slow") }()
 	<-slow.begun
 	resized := make(chan error, 1)
-	go func() { resized <- client.Resize("sbx_full", yurt.Resources{Memory: 2 << 30}, yurt.Resources{Memory: 1 << 30}) }()
+	go func() {
+		resized <- client.Resize("sbx_full", yurt.Resources{Memory: 2 << 30}, yurt.Resources{Memory: 1 << 30})
+	}()
 	<-slow.begun
 	var others sync.WaitGroup
 	for range 50 {
