@@ -20,7 +20,7 @@ func (n *notebook) ask(kind yurt.QuestionKind, code string, change ...func(*yurt
 
 func (n *notebook) matches(code string) []string {
 	n.t.Helper()
-	answer, err := n.ask(yurt.QuestionComplete, code)
+	answer, err := n.ask(yurt.QuestionComplete, code, func(q *yurt.Question) { q.Timeout = yurt.Duration(yurt.MaxQuestionTimeout) })
 	if err != nil {
 		n.t.Fatalf("completing %q: %v", code, err)
 	}

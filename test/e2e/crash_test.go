@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -82,9 +83,12 @@ func TestKilledExecutorFindsItsSessionsAgain(t *testing.T) {
 		if err := server.KillExecutor(); err != nil {
 			t.Fatal(err)
 		}
-		testutil.Eventually(t, "the server answers again", func() bool {
-			_, err := client.Session(t.Context(), session.ID)
-			return err == nil
+		testutil.Eventually(t, "the server is ready again", func() bool {
+			answer, err := http.Get(server.URL + "/ready")
+			if err != nil {
+				return false
+			}
+			return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 		})
 	}
 	if !server.Running() {

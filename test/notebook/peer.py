@@ -3,31 +3,43 @@ each, a JSON object a line.
 
     python peer.py NOTEBOOK DIRECTORY
 
-The kernel works in the directory. The script waits for it without a limit while it lives; an
-interrupt prints the cell for which the script waits."""
+The kernel works in the directory. The script waits for it while it lives, and fails if it says
+nothing for some minutes; an interrupt prints the cell for which the script waits."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from queue import Empty
 
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.manager import KernelManager
 
 notebook, directory = sys.argv[1:]
 with open(notebook, encoding="utf-8") as file:
     cells = json.load(file)["cells"]
-manager, client = start_new_kernel(kernel_name="python3", startup_timeout=None, cwd=directory, stdout=subprocess.DEVNULL)
+# By sockets of Unix: two kernels that begin at the same time may choose the same ports of TCP. Their paths may have 107 bytes.
+sockets = tempfile.mkdtemp(prefix="yurt-peer-")
+manager = KernelManager(kernel_name="python3", transport="ipc", connection_file=sockets + "/kernel.json")
+manager.start_kernel(cwd=directory, stdout=subprocess.DEVNULL)
+client = manager.client()
+client.start_channels()
+client.wait_for_ready(timeout=None)
+
+
+SILENCE = 180  # seconds without a message, after which one is lost
 
 
 def hear(channel):
     """The next message of a channel."""
-    while True:
+    for _ in range(SILENCE):
         try:
             return channel(timeout=1)
         except Empty:
             if not manager.is_alive():
                 raise RuntimeError("the kernel has ended") from None
+    raise RuntimeError("the kernel has sent no message for %d s" % SILENCE)
 
 
 def listen():
@@ -116,3 +128,4 @@ try:
 finally:
     client.stop_channels()
     manager.shutdown_kernel(now=True)
+    shutil.rmtree(sockets)
