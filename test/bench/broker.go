@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -18,10 +19,13 @@ import (
 // brokerCommand is the argument by which the bench becomes the broker of its own node, which commands of yurt have as a process too.
 const brokerCommand = "broker"
 
-// brokerFD is the broker's end of the socket.
-const brokerFD = 3
+// The broker's end of the socket, and the end of a pipe that it closes when the node can begin.
+const (
+	brokerFD = 3
+	readyFD  = 4
+)
 
-// startBroker starts the broker of a node. It ends with the socket.
+// startBroker starts the broker of a node, and waits until it has made the node's directories. It ends with the socket.
 func (p *place) startBroker(config executor.Config) (*net.UnixConn, error) {
 	settings, err := json.Marshal(config)
 	if err != nil {
@@ -32,13 +36,21 @@ func (p *place) startBroker(config executor.Config) (*net.UnixConn, error) {
 		return nil, err
 	}
 	defer theirs.Close()
+	made, ready, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	defer made.Close()
 	cmd := exec.Command("/proc/self/exe", brokerCommand, string(settings)) //nolint:noctx // it ends with the socket
-	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs}
-	if err := cmd.Start(); err != nil {
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{theirs, ready}
+	err = cmd.Start()
+	ready.Close()
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the broker: %w", err), ours.Close())
 	}
 	p.cleanup(func() error { ours.Close(); return cmd.Wait() }) // the node may have closed it
-	return ours, nil
+	_, err = io.Copy(io.Discard, made)
+	return ours, err
 }
 
 // serveBroker is the broker of a node that another process of the bench has.
@@ -60,6 +72,9 @@ func serveBroker(settings string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, power.Close()) }()
+	if err := os.NewFile(readyFD, "ready").Close(); err != nil {
+		return err
+	}
 	if err := power.Prepare(context.Background()); err != nil {
 		return err
 	}
