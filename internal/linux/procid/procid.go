@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // ID names a process for good: its number is used again after it, the
@@ -19,11 +20,27 @@ type ID struct {
 	Boot  string `json:"boot"`
 }
 
+// thisBoot is the id of the boot, which outlives this process; nil until it is read.
+var thisBoot atomic.Pointer[string] //nolint:gochecknoglobals // each request about a process needs it
+
+func bootID() (string, error) {
+	if id := thisBoot.Load(); id != nil {
+		return *id, nil
+	}
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("identifying the boot: %w", err)
+	}
+	id := strings.TrimSpace(string(data))
+	thisBoot.Store(&id)
+	return id, nil
+}
+
 // Of returns the identity of the process that has the number now.
 func Of(pid int) (ID, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := bootID()
 	if err != nil {
-		return ID{}, fmt.Errorf("identifying the boot: %w", err)
+		return ID{}, err
 	}
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -40,7 +57,7 @@ func Of(pid int) (ID, error) {
 	if err != nil {
 		return ID{}, fmt.Errorf("identifying process %d: %w", pid, err)
 	}
-	return ID{PID: pid, Start: start, Boot: strings.TrimSpace(string(boot))}, nil
+	return ID{PID: pid, Start: start, Boot: boot}, nil
 }
 
 // Alive reports whether the process of this identity is there.
