@@ -3,8 +3,8 @@ each, a JSON object a line.
 
     python peer.py NOTEBOOK DIRECTORY
 
-The kernel works in the directory. The script waits for it while it lives, and fails if it says
-nothing for some minutes; an interrupt prints the cell for which the script waits."""
+The kernel works in the directory. The script waits for it while it lives, and fails if it is
+silent for some minutes; an interrupt prints the cell for which the script waits."""
 
 import json
 import re
