@@ -72,7 +72,7 @@ func awaitOther(ctx context.Context, path string) error {
 		conn, err := dialer.DialContext(ctx, "unix", path)
 		if err == nil {
 			conn.Close()
-		} else if ctx.Err() == nil {
+		} else if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
 			return nil
 		}
 		select {
